@@ -1,0 +1,189 @@
+"""One rollout engine: `python -m miles.rollout.engine_server`, with SGLang's HTTP endpoints.
+
+Ends by itself when the process that started it does, however that one ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import torch
+
+from miles.models.transformer import TransformerConfig
+from miles.rollout.engine_model import EngineModel, NotServingError
+from miles.utils.orphans import die_with_parent
+from miles.utils.tensor_bucket import unpack_tensors
+
+logger = logging.getLogger(__name__)
+
+Reply = dict[str, Any]
+
+
+class Engine:
+    """What the endpoints do. Each takes the URL's query and the body, and returns JSON."""
+
+    def __init__(self, model: EngineModel) -> None:
+        self._model = model
+        self._paused = threading.Event()
+        self._num_generating = 0
+        self._counter_lock = threading.Lock()
+        self.endpoints: dict[str, Callable[[dict[str, str], bytes], Reply]] = {
+            "/health": self._health,
+            "/generate": self._generate,
+            "/pause_generation": self._pause_generation,
+            "/continue_generation": self._continue_generation,
+            "/flush_cache": self._flush_cache,
+            "/update_weights_from_tensor": self._update_weights_from_tensor,
+            "/load_lora_adapter_from_tensors": self._load_lora_adapter_from_tensors,
+            "/get_weight_version": self._get_weight_version,
+            "/release_memory_occupation": self._release_memory_occupation,
+            "/resume_memory_occupation": self._resume_memory_occupation,
+            "/weights_checksum": self._weights_checksum,
+        }
+
+    def _health(self, query: dict[str, str], body: bytes) -> Reply:
+        return {"paused": self._paused.is_set()}
+
+    def _generate(self, query: dict[str, str], body: bytes) -> Reply:
+        if self._paused.is_set():
+            raise NotServingError("the engine is paused")
+        request = json.loads(body)
+        prompts = torch.tensor(request["input_ids"])
+        with self._counter_lock:
+            self._num_generating += 1
+        try:
+            tokens, scores = self._model.generate(
+                prompts, request["max_new_tokens"], request["seed"], self._paused
+            )
+        finally:
+            with self._counter_lock:
+                self._num_generating -= 1
+        version = self._model.weight_version
+        return {"tokens": tokens.tolist(), "logprobs": scores.tolist(), "weight_version": version}
+
+    def _pause_generation(self, query: dict[str, str], body: bytes) -> Reply:
+        self._paused.set()
+        return {}
+
+    def _continue_generation(self, query: dict[str, str], body: bytes) -> Reply:
+        self._paused.clear()
+        return {}
+
+    def _flush_cache(self, query: dict[str, str], body: bytes) -> Reply:
+        # As the real server: refused while requests are running, so the client tries again.
+        if self._num_generating:
+            raise NotServingError(f"{self._num_generating} requests are still running")
+        return {}
+
+    def _update_weights_from_tensor(self, query: dict[str, str], body: bytes) -> Reply:
+        # Unpacked first: of a damaged request nothing must be taken.
+        self._model.load(list(unpack_tensors(body)))
+        self._model.weight_version = int(query["weight_version"])
+        return {}
+
+    def _load_lora_adapter_from_tensors(self, query: dict[str, str], body: bytes) -> Reply:
+        self._model.load_adapter(list(unpack_tensors(body)), float(query["scaling"]))
+        self._model.weight_version = int(query["weight_version"])
+        return {}
+
+    def _get_weight_version(self, query: dict[str, str], body: bytes) -> Reply:
+        return {"weight_version": self._model.weight_version}
+
+    def _release_memory_occupation(self, query: dict[str, str], body: bytes) -> Reply:
+        self._model.release(keep_on_host=query.get("keep_on_host") == "1")
+        return {}
+
+    def _resume_memory_occupation(self, query: dict[str, str], body: bytes) -> Reply:
+        self._model.restore()
+        return {}
+
+    def _weights_checksum(self, query: dict[str, str], body: bytes) -> Reply:
+        return {"checksums": self._model.checksums()}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    engine: Engine  # set by `_serve`, the same for every request
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        url = urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        status, reply = self._outcome(url.path, dict(parse_qsl(url.query)), body)
+        if status != 200:
+            logger.warning("%s answered %d: %s", url.path, status, reply["error"])
+        data = json.dumps(reply).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _outcome(self, path: str, query: dict[str, str], body: bytes) -> tuple[int, Reply]:
+        endpoint = self.engine.endpoints.get(path)
+        if endpoint is None:
+            return 404, {"error": f"no endpoint {path}"}
+        try:
+            return 200, endpoint(query, body)
+        except NotServingError as error:
+            return 503, {"error": str(error)}
+        except (ValueError, KeyError) as error:
+            return 400, {"error": f"{type(error).__name__}: {error}"}
+        except Exception as error:
+            logger.exception("%s failed", path)
+            return 500, {"error": f"{type(error).__name__}: {error}"}
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - inherited name
+        logger.debug(format, *args)
+
+
+def _serve(engine: Engine, listener: socket.socket) -> None:
+    handler = type("Handler", (_Handler,), {"engine": engine})
+    server = ThreadingHTTPServer(listener.getsockname(), handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = listener
+    server.daemon_threads = True
+    server.serve_forever()
+
+
+def main() -> None:
+    """Serve until the process is told to end."""
+    parser = argparse.ArgumentParser(description="One rollout engine.")
+    parser.add_argument("--engine-index", type=int, required=True)
+    parser.add_argument("--port", type=int, required=True, help="0 = any free port")
+    parser.add_argument("--listen-fd", type=int, help="an inherited socket, bound to the port")
+    parser.add_argument("--parent-pid", type=int, help="end when this process does")
+    for name in ("vocab-size", "hidden-size", "num-layers", "seq-length"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    args = parser.parse_args()
+    if args.parent_pid is not None:
+        die_with_parent(args.parent_pid)
+    # Nothing to save: weights come from the trainer.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    logging.basicConfig(format=f"engine {args.engine_index}: %(message)s", stream=sys.stderr)
+    torch.set_num_threads(1)
+    config = TransformerConfig(args.vocab_size, args.hidden_size, args.num_layers, args.seq_length)
+    if args.listen_fd is not None:
+        listener = socket.socket(fileno=args.listen_fd)
+    else:
+        listener = socket.create_server(("127.0.0.1", args.port))
+    _serve(Engine(EngineModel(config)), listener)
+
+
+if __name__ == "__main__":
+    main()
