@@ -58,7 +58,7 @@ class EngineModel:
                     self._take_weight(name, tensor)
 
     def load_adapter(self, named_tensors: Iterable[tuple[str, Tensor]], scaling: float) -> None:
-        """Take over a LoRA adapter; what of the last one is not in it is dropped.
+        """Take over tensors of the LoRA adapter; those that do not come stay as they are.
 
         Args:
             named_tensors: `<module>.lora_A` [rank, in] and `<module>.lora_B` [out, rank].
@@ -68,7 +68,7 @@ class EngineModel:
             ValueError: A name that no module of this model has; names it.
         """
         with self._lock:
-            self._adapters, self._scaling = {}, scaling
+            self._scaling = scaling
             for name, tensor in named_tensors:
                 self._take_adapter(name, tensor)
 

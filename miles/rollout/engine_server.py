@@ -14,15 +14,18 @@ import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import torch
+from torch import Tensor
 
 from miles.models.transformer import TransformerConfig
 from miles.rollout.engine_model import EngineModel, NotServingError
 from miles.utils.orphans import die_with_parent
-from miles.utils.tensor_bucket import unpack_tensors
+from miles.utils.tensor_bucket import check, checksum, empty_tensor, unpack_tensors
+from miles.utils.weight_group import WeightGroup
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +40,7 @@ class Engine:
         self._paused = threading.Event()
         self._num_generating = 0
         self._counter_lock = threading.Lock()
+        self._weight_groups: dict[str, WeightGroup] = {}
         self.endpoints: dict[str, Callable[[dict[str, str], bytes], Reply]] = {
             "/health": self._health,
             "/generate": self._generate,
@@ -44,6 +48,9 @@ class Engine:
             "/continue_generation": self._continue_generation,
             "/flush_cache": self._flush_cache,
             "/update_weights_from_tensor": self._update_weights_from_tensor,
+            "/update_weights_from_disk": self._update_weights_from_disk,
+            "/update_weights_from_distributed": self._update_weights_from_distributed,
+            "/init_weights_update_group": self._init_weights_update_group,
             "/load_lora_adapter_from_tensors": self._load_lora_adapter_from_tensors,
             "/get_weight_version": self._get_weight_version,
             "/release_memory_occupation": self._release_memory_occupation,
@@ -86,8 +93,31 @@ class Engine:
         return {}
 
     def _update_weights_from_tensor(self, query: dict[str, str], body: bytes) -> Reply:
-        # Unpacked first: of a damaged request nothing must be taken.
-        self._model.load(list(unpack_tensors(body)))
+        return self._take(list(unpack_tensors(body)), query)
+
+    def _update_weights_from_disk(self, query: dict[str, str], body: bytes) -> Reply:
+        return self._take(list(unpack_tensors(Path(query["path"]).read_bytes())), query)
+
+    def _init_weights_update_group(self, query: dict[str, str], body: bytes) -> Reply:
+        store = WeightGroup.connect(int(query["port"]))
+        self._weight_groups[query["name"]] = WeightGroup(
+            query["name"], store, int(query["member"]), int(query["num_members"])
+        )
+        return {}
+
+    def _update_weights_from_distributed(self, query: dict[str, str], body: bytes) -> Reply:
+        header = json.loads(body)
+        tensors = [(entry["name"], empty_tensor(entry)) for entry in header]
+        # All are received before one is refused: the sender waits for each receiver.
+        for _, tensor in tensors:
+            self._weight_groups[query["name"]].broadcast(tensor)
+        for entry, (_, tensor) in zip(header, tensors, strict=True):
+            check(entry, checksum(tensor))
+        return self._take(tensors, query)
+
+    def _take(self, named_tensors: list[tuple[str, Tensor]], query: dict[str, str]) -> Reply:
+        # Complete and checked by now: of a damaged request nothing is taken.
+        self._model.load(named_tensors)
         self._model.weight_version = int(query["weight_version"])
         return {}
 

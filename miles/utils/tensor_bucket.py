@@ -6,6 +6,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,13 +32,11 @@ def pack_tensors(named_tensors: Iterable[tuple[str, Tensor]]) -> bytes:
     Returns:
         One bucket. Buckets may be concatenated; `unpack_tensors` reads them all.
     """
-    header: list[dict[str, object]] = []
+    header: list[dict[str, Any]] = []
     parts: list[bytes] = []
     for name, tensor in named_tensors:
         data = _bytes_of(tensor)
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        entry = {"name": name, "dtype": dtype, "shape": list(tensor.shape)}
-        header.append({**entry, "num_bytes": len(data), "checksum": zlib.crc32(data)})
+        header.append(_entry(name, tensor, data))
         parts.append(data)
     head = json.dumps(header).encode()
     return b"".join([_LENGTH.pack(len(head)), head, *parts])
@@ -65,14 +64,38 @@ def unpack_tensors(data: bytes) -> Iterator[tuple[str, Tensor]]:
             yield entry["name"], _tensor(entry, bytes(part))
 
 
-def _tensor(entry: dict[str, object], data: bytes) -> Tensor:
-    found = zlib.crc32(data)
+def described(name: str, tensor: Tensor) -> dict[str, Any]:
+    """What a receiver must know of a tensor that travels by itself: shape, checksum, …"""
+    return _entry(name, tensor, _bytes_of(tensor))
+
+
+def empty_tensor(entry: dict[str, Any]) -> Tensor:
+    """Memory for a tensor that `described` describes."""
+    return torch.empty(entry["shape"], dtype=getattr(torch, entry["dtype"]))
+
+
+def check(entry: dict[str, Any], found: int) -> None:
+    """Compare a checksum with the one that was sent.
+
+    Raises:
+        ChecksumMismatchError: They differ; names the tensor.
+    """
     if found != entry["checksum"]:
         raise ChecksumMismatchError(
             f"{entry['name']} arrived with checksum {found:08x}, was sent with "
             f"{entry['checksum']:08x}"
         )
-    dtype = getattr(torch, str(entry["dtype"]))
+
+
+def _entry(name: str, tensor: Tensor, data: bytes) -> dict[str, Any]:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    entry = {"name": name, "dtype": dtype, "shape": list(tensor.shape)}
+    return {**entry, "num_bytes": len(data), "checksum": zlib.crc32(data)}
+
+
+def _tensor(entry: dict[str, Any], data: bytes) -> Tensor:
+    check(entry, zlib.crc32(data))
+    dtype = getattr(torch, entry["dtype"])
     flat = torch.frombuffer(bytearray(data), dtype=dtype) if data else torch.empty(0, dtype=dtype)
     return flat.reshape(entry["shape"])
 

@@ -15,6 +15,18 @@ from miles.backends.megatron_utils.model import setup_model_and_optimizer
 from miles.backends.megatron_utils.parallel_state import initialise_parallel_state
 from miles.backends.megatron_utils.schedule import forward_backward
 from miles.backends.megatron_utils.update_weight.common import named_params_and_buffers
+from miles.backends.megatron_utils.update_weight.update_weight_from_distributed.broadcast import (
+    UpdateWeightFromDistributed,
+)
+from miles.backends.megatron_utils.update_weight.update_weight_from_distributed.delta import (
+    UpdateWeightFromDiskDelta,
+)
+from miles.backends.megatron_utils.update_weight.update_weight_from_distributed.mixin import (
+    DistBucketedWeightUpdateMixin,
+)
+from miles.backends.megatron_utils.update_weight.update_weight_from_distributed.p2p import (
+    UpdateWeightP2P,
+)
 from miles.backends.megatron_utils.update_weight.update_weight_from_tensor import (
     UpdateWeightFromTensor,
 )
@@ -50,7 +62,7 @@ class MegatronTrainRayActor:
             single_tag=None if args.enable_weights_backuper else "actor",
         )
         self.weights_backuper.backup("actor")
-        self._weight_updater = UpdateWeightFromTensor(
+        self._weight_updater = _weight_updater_class(args)(
             args, lambda: self.weights_backuper.get("actor"), self._state
         )
         self._connected: list[SGLangEngine] | None = None
@@ -153,3 +165,16 @@ class MegatronTrainRayActor:
         dist.all_reduce(sums, group=get_gloo_group())
         loss, difference = (sums / self._state.num_replicas).tolist()
         return {"loss": loss, "logprob_difference": difference}
+
+
+def _weight_updater_class(
+    args: argparse.Namespace,
+) -> type[UpdateWeightFromTensor] | type[DistBucketedWeightUpdateMixin]:
+    if args.colocate:
+        return UpdateWeightFromTensor
+    by_mode: dict[str, type[DistBucketedWeightUpdateMixin]] = {
+        "broadcast": UpdateWeightFromDistributed,
+        "p2p": UpdateWeightP2P,
+        "disk-delta": UpdateWeightFromDiskDelta,
+    }
+    return by_mode[args.update_weight_transfer_mode]

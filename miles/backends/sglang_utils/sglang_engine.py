@@ -61,10 +61,29 @@ class SGLangEngine:
         query = {"weight_version": weight_version}
         self._make_request("update_weights_from_tensor", query, b"".join(buckets))
 
+    def init_weights_update_group(
+        self, port: int, member: int, num_members: int, name: str
+    ) -> None:
+        """Have the engine join a weight group; returns when all members came."""
+        query = {"port": port, "member": member, "num_members": num_members, "name": name}
+        self._make_request("init_weights_update_group", query)
+
+    def update_weights_from_distributed(
+        self, name: str, header: list[dict[str, Any]], weight_version: int
+    ) -> None:
+        """Have the engine receive the described tensors in a weight group, and check them."""
+        query = {"name": name, "weight_version": weight_version}
+        self._make_request("update_weights_from_distributed", query, json.dumps(header).encode())
+
+    def update_weights_from_disk(self, path: str, weight_version: int) -> None:
+        """Have the engine read packed tensors from a file, and check them."""
+        query = {"path": path, "weight_version": weight_version}
+        self._make_request("update_weights_from_disk", query)
+
     def load_lora_adapter_from_tensors(
         self, buckets: list[bytes], scaling: float, weight_version: int
     ) -> None:
-        """Send a whole adapter, which replaces the last one."""
+        """Send tensors of the adapter; those of the last one that are not sent stay."""
         query = {"weight_version": weight_version, "scaling": scaling}
         self._make_request("load_lora_adapter_from_tensors", query, b"".join(buckets))
 
