@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
 
+from miles.utils.disk_offload import DEFAULT_DISK_CHUNK_MB, DEFAULT_DISK_DIR
 from miles.utils.pausable_memory.backup import (
     Backup,
     BackupTarget,
@@ -21,9 +20,6 @@ from miles.utils.pausable_memory.mechanism import Mechanism, MechanismName, choo
 from miles.utils.pausable_memory.pages import Pages, tensor_on
 from miles.utils.pausable_memory.region_mode import RegionMode
 from miles.utils.residency_ledger import LEDGER, Allocation, Ledger
-
-DEFAULT_DISK_DIR = os.path.join(tempfile.gettempdir(), "miles-offload-train")
-DEFAULT_DISK_CHUNK_MB = 64
 
 
 class _ThreadRegions(threading.local):
