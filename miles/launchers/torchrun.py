@@ -38,8 +38,11 @@ def launch(args: argparse.Namespace, argv: list[str]) -> None:
         try:
             _run_ranks(args, argv, [engine.address for engine in engines])
         except RunFailedError as error:
-            dead = [f"engine {e.index} ended with status {e.process.returncode}"
-                    for e in engines if e.process.poll() is not None]
+            dead = [
+                f"engine {e.index} ended with status {e.process.returncode}"
+                for e in engines
+                if e.process.poll() is not None
+            ]
             if dead:
                 raise RunFailedError(f"{error}\n{'; '.join(dead)}") from error
             raise

@@ -16,7 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from miles.backends.megatron_utils.lora_utils import patch_param_grad_buffer_for_colocate_mode_lora
+from miles.backends.megatron_utils.lora_utils import (
+    convert_target_modules_to_megatron,
+    patch_param_grad_buffer_for_colocate_mode_lora,
+)
 from miles.models.transformer import Transformer, TransformerConfig
 
 RANK = 8
@@ -46,6 +49,9 @@ class NativeLoraLinear(nn.Module):
 def model_provider(args: argparse.Namespace, layers: range) -> Transformer:
     """Build one pipeline stage with adapters on `--target-modules`.
 
+    A target is any part of a layer's path: `linear_qkv` is that layer everywhere,
+    `layers.1` is all linear layers of decoder layer 1.
+
     Args:
         args: The run's flags.
         layers: The decoder layers of the stage.
@@ -53,12 +59,11 @@ def model_provider(args: argparse.Namespace, layers: range) -> Transformer:
     Returns:
         The stage; where no layer of it is a target, all of it is frozen.
     """
-    config = TransformerConfig(
-        args.vocab_size, args.hidden_size, args.num_layers, args.seq_length
-    )
+    config = TransformerConfig(args.vocab_size, args.hidden_size, args.num_layers, args.seq_length)
     model = Transformer(config, layers).requires_grad_(False)
-    for name, module in list(model.named_modules()):
-        if isinstance(module, nn.Linear) and _is_target(name, args.target_modules):
+    wanted = convert_target_modules_to_megatron(args.target_modules)
+    for name, module in list(model.decoder.named_modules(prefix="decoder")):
+        if isinstance(module, nn.Linear) and _is_target(name, wanted):
             parent = model.get_submodule(name.rpartition(".")[0])
             setattr(parent, name.rpartition(".")[2], NativeLoraLinear(module))
     if args.colocate:
@@ -67,4 +72,4 @@ def model_provider(args: argparse.Namespace, layers: range) -> Transformer:
 
 
 def _is_target(name: str, targets: list[str]) -> bool:
-    return any(f".{name}".endswith(f".{target}") for target in targets)
+    return targets == ["all-linear"] or any(f".{target}." in f".{name}." for target in targets)

@@ -124,9 +124,7 @@ class EngineModel:
         if expected is None:
             raise ValueError(f"{name} is not a parameter of this model")
         if tensor.shape != expected.shape:
-            raise ValueError(
-                f"{name} has shape {tuple(tensor.shape)}, not {tuple(expected.shape)}"
-            )
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {tuple(expected.shape)}")
         self._weights[name] = tensor
 
     def _take_adapter(self, name: str, tensor: Tensor) -> None:

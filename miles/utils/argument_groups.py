@@ -46,6 +46,19 @@ def add_cluster_arguments(parser: ArgumentParser) -> None:
         help="Actor ranks on each of them. Default: %(default)s.",
     )
     group.add_argument(
+        "--pipeline-model-parallel-size",
+        type=int,
+        default=1,
+        help="Pipeline stages; each holds its share of the layers. Default: %(default)s.",
+    )
+    group.add_argument(
+        "--rollout-external-engine-addrs",
+        nargs="+",
+        default=None,
+        metavar="URL",
+        help="Engines that run already, by index; none is started then.",
+    )
+    group.add_argument(
         "--rollout-num-gpus",
         type=int,
         default=None,

@@ -90,6 +90,7 @@ def _check_positive_numbers(args: Namespace) -> None:
         "actor_num_nodes",
         "actor_num_gpus_per_node",
         "rollout_num_gpus_per_engine",
+        "pipeline_model_parallel_size",
         "update_weights_interval",
         "update_weight_buffer_size",
         "distributed_timeout_minutes",

@@ -56,7 +56,7 @@ class MegatronTrainRayActor:
         self.args = args
         init_gloo_group()
         self._state = initialise_parallel_state(args)
-        self._model, self._optimizer = setup_model_and_optimizer(args, self._state.layers)
+        self._model, self._optimizer = setup_model_and_optimizer(args, self._state)
         self.weights_backuper = TensorBackuper.create(
             source_getter=self._named_weights,
             single_tag=None if args.enable_weights_backuper else "actor",
@@ -90,7 +90,7 @@ class MegatronTrainRayActor:
 
         self._optimizer.zero_grad()
         forward_backward(self._model, batch.tokens, objective, self._state)
-        self._optimizer.step(self._state.data_parallel)
+        self._optimizer.step()
         self.weights_backuper.backup("actor")
         return self._means(found)
 
@@ -118,7 +118,8 @@ class MegatronTrainRayActor:
             WeightsUnavailableError: Weights cannot be read (residency audit).
             EngineError: An engine refused, failed, or is gone.
         """
-        if self.args.weight_residency_audit and not self.args.enable_weights_backuper:
+        # With the backuper on, its own copies are read, and those are never paused.
+        if not self.args.enable_weights_backuper:
             audit_weights(self._named_weights(), self.args)
         if self.args.offload_train:
             reload_process_groups()

@@ -13,6 +13,7 @@ from miles.backends.megatron_utils.update_weight.hf_weight_iterator_direct impor
 )
 from miles.backends.sglang_utils.sglang_engine import EngineError, SGLangEngine
 from miles.utils.distributed_utils import get_gloo_group
+from miles.utils.lora import lora_rollout_enabled
 from miles.utils.tensor_bucket import checksum
 
 
@@ -32,7 +33,10 @@ def compare_with_engines(
     Raises:
         EngineError: An engine lacks a tensor, or holds another; names it.
     """
-    chunks = HfWeightIteratorDirect(args).get_hf_weight_chunks(weights)
+    iterator = HfWeightIteratorDirect(args)
+    chunks = [*iterator.get_hf_weight_chunks(weights)]
+    if lora_rollout_enabled(args):
+        chunks += iterator.get_hf_weight_chunks(weights, adapters=True)
     mine = {name: checksum(tensor) for chunk in chunks for name, tensor in chunk}
     is_first = dist.get_rank() == 0
     gathered: list[dict[str, int]] = [{} for _ in range(dist.get_world_size())]

@@ -68,6 +68,4 @@ def initialise_parallel_state(args: argparse.Namespace) -> ParallelState:
     pipeline = [ReloadableProcessGroup(ranks) for ranks in pipelines][replica]
     num_layers = args.num_layers // num_stages
     layers = range(stage * num_layers, (stage + 1) * num_layers)
-    return ParallelState(
-        stage, num_stages, replica, stages, layers, data_parallel, pipeline
-    )
+    return ParallelState(stage, num_stages, replica, stages, layers, data_parallel, pipeline)

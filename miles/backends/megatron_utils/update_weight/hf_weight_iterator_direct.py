@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator, Mapping
 
 from torch import Tensor
 
+from miles.backends.megatron_utils.lora_utils import is_adapter_param_name
 from miles.utils.lora import is_lora_enabled, lora_rollout_enabled
 
-_ADAPTER = re.compile(r"(?P<module>.+)\.(?P<part>lora_[AB])(\.weight)?")
-
 Chunk = list[tuple[str, Tensor]]
-
-
-def is_adapter(name: str) -> bool:
-    """Whether a parameter belongs to a LoRA adapter."""
-    return _ADAPTER.fullmatch(name) is not None
 
 
 class HfWeightIteratorDirect:
@@ -28,9 +21,9 @@ class HfWeightIteratorDirect:
     """
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self._buffer_bytes: int = args.update_weight_buffer_size
+        self._args = args
+        self._knows_adapters = is_lora_enabled(args)
         self._merges_adapters = is_lora_enabled(args) and not lora_rollout_enabled(args)
-        self._scaling = args.lora_alpha / args.lora_rank if args.lora_rank else 1.0
 
     def get_hf_weight_chunks(
         self, weights: Mapping[str, Tensor], adapters: bool = False
@@ -39,7 +32,9 @@ class HfWeightIteratorDirect:
 
         Args:
             weights: This rank's tensors by name; each is read only when its chunk is.
-            adapters: Yield the adapters that `is_lora_enabled` knows, and nothing else.
+            adapters: Yield adapters and nothing else. Otherwise those that
+                `is_lora_enabled` knows are left out, or merged with `--lora-train-only`;
+                those of a model that builds its own are weights like any other.
 
         Yields:
             Name and tensor, at least one a chunk. A chunk holds at most
@@ -47,8 +42,8 @@ class HfWeightIteratorDirect:
         """
         chunk: Chunk = []
         size_bytes = 0
-        for name, tensor in self._selected(weights, adapters):
-            if chunk and size_bytes + tensor.nbytes > self._buffer_bytes:
+        for name, tensor in self._adapters(weights) if adapters else self._base(weights):
+            if chunk and size_bytes + tensor.nbytes > self._args.update_weight_buffer_size:
                 yield chunk
                 chunk, size_bytes = [], 0
             chunk.append((name, tensor))
@@ -56,16 +51,20 @@ class HfWeightIteratorDirect:
         if chunk:
             yield chunk
 
-    def _selected(self, weights: Mapping[str, Tensor], adapters: bool) -> Chunk:
-        if adapters:
-            return [(n, t) for n, t in weights.items() if is_adapter(n)]
-        if self._merges_adapters:
-            return [(n, self._merged(n, t, weights)) for n, t in weights.items() if not is_adapter(n)]
-        return list(weights.items())
+    def _adapters(self, weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+        yield from ((n, t) for n, t in weights.items() if is_adapter_param_name(n))
+
+    def _base(self, weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+        for name, tensor in weights.items():
+            if self._knows_adapters and is_adapter_param_name(name):
+                continue
+            merged = self._merged(name, tensor, weights) if self._merges_adapters else tensor
+            yield name.replace(".base_layer.", "."), merged
 
     def _merged(self, name: str, weight: Tensor, weights: Mapping[str, Tensor]) -> Tensor:
-        module = name.removesuffix(".weight")
-        down, up = weights.get(f"{module}.lora_A"), weights.get(f"{module}.lora_B")
-        if down is None or up is None:
+        module = name.removesuffix(".base_layer.weight")
+        if f"{module}.lora_A" not in weights:
             return weight
-        return weight + self._scaling * (up @ down)
+        scaling = self._args.lora_alpha / self._args.lora_rank
+        product = weights[f"{module}.lora_B"].detach() @ weights[f"{module}.lora_A"].detach()
+        return weight.detach() + scaling * product

@@ -23,7 +23,6 @@ from miles.backends.megatron_utils.update_weight.engine_control import (
 from miles.backends.megatron_utils.update_weight.hf_weight_iterator_direct import (
     Chunk,
     HfWeightIteratorDirect,
-    is_adapter,
 )
 from miles.backends.sglang_utils.sglang_engine import SGLangEngine
 from miles.utils.distributed_utils import get_gloo_group
@@ -109,7 +108,7 @@ class UpdateWeightFromTensor:
         weights = self._weights_getter()
         if lora_rollout_enabled(self._args):
             if not self._engines_hold_base:
-                self._send_base_params({n: t for n, t in weights.items() if not is_adapter(n)})
+                self._send_base_params(weights)
             self._send_lora_params(weights)
             self._engines_hold_base = self._engines_keep_base()
         else:

@@ -37,9 +37,7 @@ class UpdateWeightFromDistributed(DistBucketedWeightUpdateMixin):
             update_weights_from_distributed(engines, group, chunk, self.weight_version)
 
 
-def connect_rollout_engines_from_distributed(
-    name: str, engines: list[SGLangEngine]
-) -> WeightGroup:
+def connect_rollout_engines_from_distributed(name: str, engines: list[SGLangEngine]) -> WeightGroup:
     """Make a group of this rank (member 0) and the engines (1, 2, …).
 
     Raises:
