@@ -63,6 +63,7 @@ def _run_ranks(args: argparse.Namespace, argv: list[str], addresses: list[str]) 
             min_nodes=1,
             max_nodes=1,
             nproc_per_node=num_ranks,
+            run_id=f"miles-{os.getpid()}",
             rdzv_backend="c10d",
             rdzv_endpoint="127.0.0.1:0",
             local_addr="127.0.0.1",

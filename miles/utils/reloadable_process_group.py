@@ -5,8 +5,6 @@ WORLD and plain gloo groups stay: only groups made here come and go.
 
 from __future__ import annotations
 
-import gc
-
 import torch.distributed as dist
 
 
@@ -57,4 +55,3 @@ def destroy_process_groups() -> None:
     """Drop the communicators of every reloadable group, with their threads and sockets."""
     for group in ReloadableProcessGroup._all:
         group._destroy()
-    gc.collect()

@@ -44,6 +44,11 @@ class RegionMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._allocate = allocate
         self._is_innermost = is_innermost
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise the first tensor in a region imports torch's compiler: two seconds a rank.
+        return False
+
     def __torch_dispatch__(
         self,
         func: Any,
