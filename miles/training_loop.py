@@ -71,6 +71,8 @@ class _Loop:
             if self._args.offload_train:
                 self._actor.sleep()
             metrics["train_s"] = time.perf_counter() - started_s
+        if self._is_first and self._args.offload_rollout:
+            self._manager.onload()
         if (rollout_id + 1) % self._args.update_weights_interval == 0:
             metrics["sync_s"] = self._sync()
         metrics["weight_version"] = rollout.weight_version
@@ -106,8 +108,6 @@ class _Loop:
     def _sync(self) -> float:
         """Sync the weights; return how long it took in seconds."""
         started_s = time.perf_counter()
-        if self._is_first and self._args.offload_rollout:
-            self._manager.onload()
         if self._manager.engines:
             self._actor.update_weights(self._manager.engines)
         return time.perf_counter() - started_s

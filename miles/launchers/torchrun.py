@@ -25,7 +25,7 @@ def launch(args: argparse.Namespace, argv: list[str]) -> None:
 
     Raises:
         RunFailedError: A rank raised, or died.
-        SignalException: This process was told to end (torch's own class).
+        SystemExit: This process was told to end; 128 + the signal's number.
     """
     external = args.rollout_external_engine_addrs
     if external:
@@ -50,7 +50,7 @@ def launch(args: argparse.Namespace, argv: list[str]) -> None:
 
 def _run_ranks(args: argparse.Namespace, argv: list[str], addresses: list[str]) -> None:
     # Imported late: torch takes seconds, and bad flags must be refused before.
-    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -73,6 +73,8 @@ def _run_ranks(args: argparse.Namespace, argv: list[str], addresses: list[str]) 
         )
         try:
             elastic_launch(config, sys.executable)("-u", "-m", "miles.train_rank", *argv)
+        except SignalException as error:
+            raise SystemExit(128 + error.sigval) from None
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
             raise RunFailedError(_failure_message(rank, failure)) from error

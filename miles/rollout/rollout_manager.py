@@ -32,6 +32,17 @@ class Rollout:
     weight_version: int
 
 
+def engines_keep_weights(args: argparse.Namespace) -> bool:
+    """Whether the engines still have their weights when they are synced again.
+
+    They give them up with `--offload-rollout`, unless they are told to keep a copy or have
+    to generate again before the next sync.
+    """
+    return (
+        not args.offload_rollout or args.lora_base_cpu_backup or args.update_weights_interval > 1
+    )
+
+
 class RolloutManager:
     """Speaks to all engines of a run.
 
@@ -70,9 +81,9 @@ class RolloutManager:
         return Rollout(all_tokens, torch.tensor(logprobs), rewards, versions.pop())
 
     def offload(self) -> None:
-        """Free the engines' memory; with `--lora-base-cpu-backup` they keep a host copy."""
+        """Free the engines' memory, with a host copy where they need one."""
         for engine in self.engines:
-            engine.release_memory_occupation(self._args.lora_base_cpu_backup)
+            engine.release_memory_occupation(keep_on_host=engines_keep_weights(self._args))
 
     def onload(self) -> None:
         """Give the engines their memory back."""

@@ -106,6 +106,9 @@ class MegatronTrainRayActor:
     def wake_up(self) -> None:
         """Undo `sleep`."""
         torch_memory_saver.resume(self._offloaded_tag())
+        if self.args.enable_weights_backuper:
+            # Regions without a backup of their own came back as zeros.
+            self.weights_backuper.restore("actor")
         reload_process_groups()
 
     def update_weights(self, engines: list[SGLangEngine]) -> None:

@@ -25,6 +25,7 @@ from miles.backends.megatron_utils.update_weight.hf_weight_iterator_direct impor
     HfWeightIteratorDirect,
 )
 from miles.backends.sglang_utils.sglang_engine import SGLangEngine
+from miles.rollout.rollout_manager import engines_keep_weights
 from miles.utils.distributed_utils import get_gloo_group
 from miles.utils.lora import lora_rollout_enabled
 from miles.utils.tensor_bucket import pack_tensors
@@ -110,16 +111,13 @@ class UpdateWeightFromTensor:
             if not self._engines_hold_base:
                 self._send_base_params(weights)
             self._send_lora_params(weights)
-            self._engines_hold_base = self._engines_keep_base()
+            self._engines_hold_base = engines_keep_weights(self._args)
         else:
             self._send_base_params(weights)
         dist.barrier(group=get_gloo_group())
         if dist.get_rank() == 0:
             finish_engines(self._engines, self.weight_version)
         dist.barrier(group=get_gloo_group())
-
-    def _engines_keep_base(self) -> bool:
-        return not self._args.offload_rollout or bool(self._args.lora_base_cpu_backup)
 
     def _send_base_params(self, weights: Mapping[str, Tensor]) -> None:
         for chunk in self._iterator.get_hf_weight_chunks(weights):

@@ -18,6 +18,7 @@ from miles.backends.megatron_utils.update_weight.hf_weight_iterator_direct impor
     HfWeightIteratorDirect,
 )
 from miles.backends.sglang_utils.sglang_engine import SGLangEngine
+from miles.rollout.rollout_manager import engines_keep_weights
 from miles.utils.distributed_utils import get_gloo_group
 from miles.utils.lora import lora_rollout_enabled
 from miles.utils.tensor_bucket import pack_tensors
@@ -73,7 +74,7 @@ class DistBucketedWeightUpdateMixin:
         if not (sends_adapters and self._engines_hold_base):
             for chunk in self._iterator.get_hf_weight_chunks(weights):
                 self._update_weight_implementation(chunk)
-            self._engines_hold_base = True
+            self._engines_hold_base = engines_keep_weights(self._args)
         if sends_adapters:
             self._update_lora_weights(weights)
 
