@@ -40,7 +40,7 @@ class EngineProcess:
 
 def num_engines(args: argparse.Namespace) -> int:
     """How many engines the flags ask for."""
-    return max(1, args.rollout_num_gpus // args.rollout_num_gpus_per_engine)
+    return int(max(1, args.rollout_num_gpus // args.rollout_num_gpus_per_engine))
 
 
 @contextlib.contextmanager

@@ -178,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
             logger.exception("%s failed", path)
             return 500, {"error": f"{type(error).__name__}: {error}"}
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - inherited name
+    def log_message(self, format: str, *args: object) -> None:
         logger.debug(format, *args)
 
 

@@ -38,9 +38,7 @@ def engines_keep_weights(args: argparse.Namespace) -> bool:
     They give them up with `--offload-rollout`, unless they are told to keep a copy or have
     to generate again before the next sync.
     """
-    return (
-        not args.offload_rollout or args.lora_base_cpu_backup or args.update_weights_interval > 1
-    )
+    return not args.offload_rollout or args.lora_base_cpu_backup or args.update_weights_interval > 1
 
 
 class RolloutManager:

@@ -50,7 +50,7 @@ def group_advantages(rewards: Tensor) -> Tensor:
         [B]; 0 where all answers to a prompt are worth the same.
     """
     parts = []
-    for group in rewards.split(SAMPLES_PER_PROMPT):
+    for group in torch.split(rewards, SAMPLES_PER_PROMPT):
         deviation = group.std(correction=0)
         parts.append((group - group.mean()) / (deviation + 1e-6))
     return torch.cat(parts)

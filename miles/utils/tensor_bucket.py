@@ -65,7 +65,7 @@ def unpack_tensors(data: bytes) -> Iterator[tuple[str, Tensor]]:
 
 
 def described(name: str, tensor: Tensor) -> dict[str, Any]:
-    """What a receiver must know of a tensor that travels by itself: shape, checksum, …"""
+    """What a receiver must know of a tensor that travels by itself: shape, dtype, checksum."""
     return _entry(name, tensor, _bytes_of(tensor))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
-import torch.distributed as dist
 from torch import Tensor
+from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, TCPStore
 
 _TIMEOUT = datetime.timedelta(minutes=30)
 _HOST = "127.0.0.1"
@@ -26,22 +27,22 @@ class WeightGroup:
         name: As given.
     """
 
-    def __init__(self, name: str, store: dist.TCPStore, member: int, num_members: int) -> None:
+    def __init__(self, name: str, store: TCPStore, member: int, num_members: int) -> None:
         self.name = name
         self._store = store  # it serves the others' lookups as long as the group lives
-        prefixed = dist.PrefixStore(name, store)
-        self._group = dist.ProcessGroupGloo(prefixed, member, num_members, _TIMEOUT)
+        prefixed = PrefixStore(name, store)
+        self._group: Any = ProcessGroupGloo(prefixed, member, num_members, _TIMEOUT)
 
     @staticmethod
-    def listen() -> dist.TCPStore:
+    def listen() -> TCPStore:
         """Open a store on a free port, for member 0."""
-        return dist.TCPStore(_HOST, 0, is_master=True, wait_for_workers=False, timeout=_TIMEOUT)
+        return TCPStore(_HOST, 0, is_master=True, wait_for_workers=False, timeout=_TIMEOUT)
 
     @staticmethod
-    def connect(port: int) -> dist.TCPStore:
+    def connect(port: int) -> TCPStore:
         """Reach member 0's store, for the others."""
-        return dist.TCPStore(_HOST, port, is_master=False, timeout=_TIMEOUT)
+        return TCPStore(_HOST, port, is_master=False, timeout=_TIMEOUT)
 
     def broadcast(self, tensor: Tensor) -> None:
         """Fill the tensor of every member with member 0's; blocks until done."""
-        self._group.broadcast([tensor], root=0).wait()
+        self._group.broadcast(tensor, root=0).wait()

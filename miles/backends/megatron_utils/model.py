@@ -14,11 +14,11 @@ from miles.backends.megatron_utils.lora_utils import (
     patch_param_grad_buffer_for_colocate_mode_lora,
 )
 from miles.backends.megatron_utils.optimizer import FlatOptimizer
+from miles.backends.megatron_utils.parallel_state import ParallelState
 from miles.backends.megatron_utils.param_and_grad_buffer import (
     DistributedDataParallelConfig,
     ParamAndGradBuffer,
 )
-from miles.backends.megatron_utils.parallel_state import ParallelState
 from miles.models.transformer import Transformer, TransformerConfig, initialise
 from miles.utils.lora import is_lora_enabled
 from miles.utils.pausable_memory import torch_memory_saver
@@ -62,7 +62,7 @@ def _everything_else(args: argparse.Namespace) -> contextlib.AbstractContextMana
 
 
 def _model(args: argparse.Namespace, layers: range) -> Transformer:
-    provider = model_provider
+    provider: ModelProvider = model_provider
     if args.custom_model_provider_path:
         provider = load_function(args.custom_model_provider_path)
     model = provider(args, layers)

@@ -58,7 +58,8 @@ def initialise_parallel_state(args: argparse.Namespace) -> ParallelState:
         )
     if args.global_batch_size % num_replicas:
         raise ValueError(
-            f"--global-batch-size {args.global_batch_size} is no multiple of {num_replicas} replicas"
+            f"--global-batch-size {args.global_batch_size} must be a multiple of the "
+            f"{num_replicas} replicas"
         )
     stages = [list(range(s * num_replicas, (s + 1) * num_replicas)) for s in range(num_stages)]
     pipelines = [list(ranks) for ranks in zip(*stages, strict=True)]

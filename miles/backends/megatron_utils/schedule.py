@@ -32,14 +32,14 @@ def forward_backward(
     inputs = tokens if model.pre_process else _received_hidden(model, tokens, state)
     outputs = model(inputs)
     if model.post_process:
-        loss_function(outputs).backward()
+        torch.autograd.backward(loss_function(outputs))
     else:
         gradient = torch.empty_like(outputs)
         dist.send(outputs.detach(), _neighbour(state, 1), group=state.pipeline.group)
         dist.recv(gradient, _neighbour(state, 1), group=state.pipeline.group)
         # A first stage that is frozen throughout has nothing to compute.
         if outputs.requires_grad:
-            outputs.backward(gradient)
+            torch.autograd.backward(outputs, gradient)
     if inputs.grad is not None:
         dist.send(inputs.grad, _neighbour(state, -1), group=state.pipeline.group)
 

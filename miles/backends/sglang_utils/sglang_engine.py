@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import time
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -110,14 +111,14 @@ class SGLangEngine:
         return self._make_request("generate", {}, json.dumps(request).encode())
 
     def _make_request(
-        self, endpoint: str, query: dict[str, object] | None = None, body: bytes = b""
+        self, endpoint: str, query: Mapping[str, object] | None = None, body: bytes = b""
     ) -> Any:
         status, reply = self._exchange(endpoint, query or {}, body)
         if status != 200:
             raise self._error(endpoint, status, reply)
         return reply
 
-    def _exchange(self, endpoint: str, query: dict[str, object], body: bytes) -> tuple[int, Any]:
+    def _exchange(self, endpoint: str, query: Mapping[str, object], body: bytes) -> tuple[int, Any]:
         url = urlsplit(self.address)
         connection = http.client.HTTPConnection(str(url.hostname), url.port)
         try:

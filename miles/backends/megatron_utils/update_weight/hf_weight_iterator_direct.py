@@ -65,6 +65,6 @@ class HfWeightIteratorDirect:
         module = name.removesuffix(".base_layer.weight")
         if f"{module}.lora_A" not in weights:
             return weight
-        scaling = self._args.lora_alpha / self._args.lora_rank
+        scaling: float = self._args.lora_alpha / self._args.lora_rank
         product = weights[f"{module}.lora_B"].detach() @ weights[f"{module}.lora_A"].detach()
         return weight.detach() + scaling * product

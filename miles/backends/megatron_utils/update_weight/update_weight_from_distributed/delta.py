@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 
 from miles.backends.megatron_utils.update_weight.hf_weight_iterator_direct import Chunk
@@ -24,12 +23,9 @@ class UpdateWeightFromDiskDelta(DistBucketedWeightUpdateMixin):
         sums = {name: checksum(tensor) for name, tensor in chunk}
         changed = [(n, t) for n, t in chunk if self._sent.get(n) != sums[n]]
         # An empty file is sent as well: it carries the version.
-        file = tempfile.NamedTemporaryFile(prefix="miles-delta-", suffix=".bucket", delete=False)
-        try:
-            with file:
-                file.write(pack_tensors(changed))
+        with tempfile.NamedTemporaryFile(prefix="miles-delta-", suffix=".bucket") as file:
+            file.write(pack_tensors(changed))
+            file.flush()
             for engine in self._engines:
                 engine.update_weights_from_disk(file.name, self.weight_version)
-        finally:
-            os.unlink(file.name)
         self._sent |= sums
