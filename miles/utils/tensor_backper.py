@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 
 import torch
 
+from miles.utils.pausable_memory import torch_memory_saver
+
 SourceGetter = Callable[[], Iterable[tuple[str, torch.Tensor]]]
 """Yields name and tensor of each weight, the same names every time."""
 
@@ -95,10 +97,12 @@ class _TensorBackuperNormal(TensorBackuper):
 
     def _keep(self, tag: str, named_tensors: Iterable[tuple[str, torch.Tensor]]) -> None:
         copies = self._copies.setdefault(tag, {})
-        for name, tensor in named_tensors:
-            if name not in copies:
-                copies[name] = torch.empty_like(tensor, device="cpu", requires_grad=False)
-            copies[name].copy_(tensor)
+        # Outside of any region: a copy that is paused together with the original is none.
+        with torch_memory_saver.disable():
+            for name, tensor in named_tensors:
+                if name not in copies:
+                    copies[name] = torch.empty_like(tensor, device="cpu", requires_grad=False)
+                copies[name].copy_(tensor)
 
 
 class _TensorBackuperNoop(TensorBackuper):
@@ -112,7 +116,7 @@ class _TensorBackuperNoop(TensorBackuper):
     def __init__(self, source_getter: SourceGetter, single_tag: str) -> None:
         self._source_getter = source_getter
         self._single_tag = single_tag
-        self._hashes: dict[str, float] | None = None
+        self._hashes: dict[str, int] | None = None
 
     @property
     def backup_tags(self) -> list[str]:
@@ -143,7 +147,7 @@ class _TensorBackuperNoop(TensorBackuper):
                 f"the weights backuper is off and knows only {self._single_tag!r}, not {tag!r}"
             )
 
-    def _check_unchanged(self, now: dict[str, float], before: dict[str, float]) -> None:
+    def _check_unchanged(self, now: dict[str, int], before: dict[str, int]) -> None:
         changed = [name for name in before if now.get(name) != before[name]]
         if changed:
             raise RuntimeError(
@@ -152,11 +156,11 @@ class _TensorBackuperNoop(TensorBackuper):
             )
 
 
-def _compute_hash_dict(tensors: dict[str, torch.Tensor]) -> dict[str, float]:
+def _compute_hash_dict(tensors: dict[str, torch.Tensor]) -> dict[str, int]:
     return {name: _compute_hash_tensor(tensor) for name, tensor in tensors.items()}
 
 
 @torch.no_grad()
-def _compute_hash_tensor(x: torch.Tensor) -> float:
-    """A sum of all elements: cheap, and it reads every byte."""
-    return x.double().sum().item() if x.numel() else 0.0
+def _compute_hash_tensor(x: torch.Tensor) -> int:
+    """The sum of all bytes: cheap, exact whatever the values, and it reads everything."""
+    return int(x.reshape(-1).view(torch.uint8).sum().item())

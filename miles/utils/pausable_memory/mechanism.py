@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import ClassVar, Literal, Protocol
 
 from miles.utils.pausable_memory.backup import Backup
@@ -54,7 +55,7 @@ def choose_mechanism(name: MechanismName) -> Mechanism:
         try:
             chosen: Mechanism = mechanism()
         except OSError as error:
-            refusals.append(f"{mechanism.name}: {error.strerror or error}")
+            refusals.append(f"{mechanism.name}: {os.strerror(error.errno or 0)}")
             continue
         if refusals:
             logger.warning(

@@ -160,14 +160,16 @@ class TorchMemorySaver:
         with self._lock:
             mechanism = self._ready_mechanism()
             paused = [each for each in self._ledger.allocations(tag) if each.is_paused]
-            for allocation in paused:
-                pages = allocation.pages()
-                if pages is not None:
-                    mechanism.unblock(pages, allocation.backup)
-                allocation.is_paused = False
-                allocation.backup = None
-            if paused:
-                mechanism.wake_readers()
+            try:
+                for allocation in paused:
+                    pages = allocation.pages()
+                    if pages is not None:
+                        mechanism.unblock(pages, allocation.backup)
+                    allocation.is_paused = False
+                    allocation.backup = None
+            finally:
+                if paused:
+                    mechanism.wake_readers()
 
     def get_cpu_backup(self, tensor: torch.Tensor) -> torch.Tensor | None:
         """The host copy of a paused tensor, without reading the tensor.

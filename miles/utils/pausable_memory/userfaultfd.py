@@ -64,6 +64,8 @@ class UserFaultFd:
 
     def unblock(self, pages: Pages, backup: Backup | None) -> None:
         """See `Mechanism.unblock`."""
+        # Drops what an earlier attempt restored before its backup failed; else nothing.
+        pages.madvise(mmap.MADV_DONTNEED)
         if backup is None:
             self._zero(pages.address, pages.num_bytes)
         else:
