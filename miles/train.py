@@ -1,7 +1,7 @@
 """Train by reinforcement learning: `python -m miles.train …`.
 
-Exit status: 0 when all rollouts were trained, 1 when the run failed, 2 for a flag that
-does not exist, 128 + n when ended by signal n.
+Exit status: 0 when all rollouts were trained, 1 when the run failed or flags exclude each
+other, 2 for a flag that does not exist or is not built, 128 + n when ended by signal n.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from types import FrameType
 
 from miles.launchers import LAUNCHERS
+from miles.launchers.unbuilt import unbuilt_flag
 from miles.utils.arguments import parse_args
 
 logger = logging.getLogger("miles.train")
@@ -33,6 +34,10 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     args = parse_args(argv)
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.INFO, stream=sys.stderr)
+    reason = unbuilt_flag(args)
+    if reason is not None:
+        logger.error("not built here: %s", reason)
+        return 2
     # Until the launcher's own handlers are in place, and after: the way out is through
     # every `finally`, so that no process stays.
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -64,7 +64,8 @@ class _Loop:
     def step(self, rollout_id: int) -> None:
         """One rollout: generate, train, offload, sync."""
         rollout = self._rollout(rollout_id)
-        metrics = {"rollout": rollout_id, "reward": float(rollout.rewards.mean())}
+        metrics: dict[str, Any] = {"rollout": rollout_id, "reward": float(rollout.rewards.mean())}
+        metrics["weight_version"] = rollout.weight_version
         if not self._args.debug_rollout_only:
             started_s = time.perf_counter()
             metrics |= self._actor.train(rollout_id, rollout)
@@ -73,9 +74,9 @@ class _Loop:
             metrics["train_s"] = time.perf_counter() - started_s
         if self._is_first and self._args.offload_rollout:
             self._manager.onload()
-        if (rollout_id + 1) % self._args.update_weights_interval == 0:
+        is_due = (rollout_id + 1) % self._args.update_weights_interval == 0
+        if is_due and not self._args.debug_rollout_only:
             metrics["sync_s"] = self._sync()
-        metrics["weight_version"] = rollout.weight_version
         if self._is_first:
             self._report(metrics)
 

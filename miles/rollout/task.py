@@ -40,17 +40,25 @@ def rewards(responses: Tensor, vocab_size: int) -> Tensor:
     return (responses < vocab_size // 4).float().mean(dim=1)
 
 
-def group_advantages(rewards: Tensor) -> Tensor:
-    """GRPO: how much better than the other answers to the same prompt, in deviations.
+def advantages(estimator: str, rewards: Tensor) -> Tensor:
+    """How much better than others each response is, in deviations.
 
     Args:
+        estimator: `grpo` and `gspo` compare the answers to one prompt;
+            `reinforce_plus_plus` all answers; `reinforce_plus_plus_baseline` subtracts the
+            mean of one prompt's answers and scales by the deviation of all.
         rewards: [B], answers to one prompt next to each other.
 
     Returns:
-        [B]; 0 where all answers to a prompt are worth the same.
+        [B]; 0 where all that are compared are worth the same.
     """
-    parts = []
-    for group in torch.split(rewards, SAMPLES_PER_PROMPT):
-        deviation = group.std(correction=0)
-        parts.append((group - group.mean()) / (deviation + 1e-6))
-    return torch.cat(parts)
+    if estimator == "reinforce_plus_plus":
+        return _deviations(rewards)
+    groups = torch.split(rewards, SAMPLES_PER_PROMPT)
+    if estimator == "reinforce_plus_plus_baseline":
+        return _deviations(torch.cat([group - group.mean() for group in groups]))
+    return torch.cat([_deviations(group) for group in groups])
+
+
+def _deviations(values: Tensor) -> Tensor:
+    return (values - values.mean()) / (values.std(correction=0) + 1e-6)

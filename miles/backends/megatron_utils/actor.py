@@ -32,7 +32,7 @@ from miles.backends.megatron_utils.update_weight.update_weight_from_tensor impor
 )
 from miles.backends.sglang_utils.sglang_engine import SGLangEngine
 from miles.rollout.rollout_manager import Rollout
-from miles.rollout.task import group_advantages
+from miles.rollout.task import advantages
 from miles.utils.distributed_utils import get_gloo_group, init_gloo_group
 from miles.utils.lora import lora_rollout_enabled
 from miles.utils.pausable_memory import torch_memory_saver
@@ -81,11 +81,13 @@ class MegatronTrainRayActor:
         """
         if self.args.offload_train:
             self.wake_up()
+        if self.args.keep_old_actor:
+            self.weights_backuper.copy("actor", "old_actor")
         batch = self._share(rollout)
         found: list[PolicyLoss] = []
 
         def objective(logits: Tensor) -> Tensor:
-            found.append(policy_loss(logits, batch))
+            found.append(policy_loss(logits, batch, self.args.advantage_estimator == "gspo"))
             return found[-1].objective
 
         self._optimizer.zero_grad()
@@ -156,8 +158,8 @@ class MegatronTrainRayActor:
         return "default" if lora_rollout_enabled(self.args) else None
 
     def _share(self, rollout: Rollout) -> Batch:
-        advantages = group_advantages(rollout.rewards)
-        whole = (rollout.tokens, rollout.logprobs, rollout.rewards, advantages)
+        compared = advantages(self.args.advantage_estimator, rollout.rewards)
+        whole = (rollout.tokens, rollout.logprobs, rollout.rewards, compared)
         parts = [t.chunk(self._state.num_replicas)[self._state.replica] for t in whole]
         return Batch(*parts)
 

@@ -48,19 +48,22 @@ class PolicyLoss:
     logprob_difference: Tensor
 
 
-def policy_loss(logits: Tensor, batch: Batch) -> PolicyLoss:
+def policy_loss(logits: Tensor, batch: Batch, per_sequence: bool = False) -> PolicyLoss:
     """PPO's clipped surrogate for samples that the engine drew.
 
     Args:
         logits: [B, T, V].
         batch: The samples behind the logits.
+        per_sequence: Weigh a response by the mean ratio of its tokens (GSPO), not each
+            token by its own.
     """
     logprobs = log_probabilities(logits, batch.tokens)[:, -batch.logprobs.shape[1] :]
-    ratio = (logprobs - batch.logprobs).exp()
+    difference = logprobs - batch.logprobs
+    ratio = (difference.mean(dim=1, keepdim=True) if per_sequence else difference).exp()
     clipped = ratio.clamp(1 - _CLIP, 1 + _CLIP)
     advantages = batch.advantages.unsqueeze(1)
     return PolicyLoss(
         objective=-(ratio * advantages).minimum(clipped * advantages).mean(),
         loss=-(ratio * batch.rewards.unsqueeze(1)).mean().detach(),
-        logprob_difference=(logprobs - batch.logprobs).abs().mean().detach(),
+        logprob_difference=difference.abs().mean().detach(),
     )
