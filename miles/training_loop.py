@@ -57,6 +57,9 @@ class _Loop:
     def start(self) -> None:
         """Build the model and give the engines their first weights."""
         self._actor.init(self._args)
+        dist.barrier(group=get_gloo_group())
+        if self._is_first:
+            logger.info("all ranks are up")
         if self._is_first and self._args.save_metrics:
             open(self._args.save_metrics, "w").close()
         self._sync()

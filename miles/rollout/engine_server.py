@@ -142,7 +142,7 @@ class Engine:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    engine: Engine  # set by `_serve`, the same for every request
+    engine: Engine  # set by `http_server`, the same for every request
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
@@ -182,13 +182,21 @@ class _Handler(BaseHTTPRequestHandler):
         logger.debug(format, *args)
 
 
-def _serve(engine: Engine, listener: socket.socket) -> None:
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        # Endpoints report their own errors: what comes here is a client that hung up.
+        logger.info("client %s is gone: %s", client_address, sys.exc_info()[1])
+
+
+def http_server(engine: Engine, listener: socket.socket) -> ThreadingHTTPServer:
+    """Bind an engine to a listening socket; `serve_forever` of the result serves it."""
     handler = type("Handler", (_Handler,), {"engine": engine})
-    server = ThreadingHTTPServer(listener.getsockname(), handler, bind_and_activate=False)
+    server = _Server(listener.getsockname(), handler, bind_and_activate=False)
     server.socket.close()
     server.socket = listener
-    server.daemon_threads = True
-    server.serve_forever()
+    return server
 
 
 def main() -> None:
@@ -212,7 +220,7 @@ def main() -> None:
         listener = socket.socket(fileno=args.listen_fd)
     else:
         listener = socket.create_server(("127.0.0.1", args.port))
-    _serve(Engine(EngineModel(config)), listener)
+    http_server(Engine(EngineModel(config)), listener).serve_forever()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 import os
 import select
+import socket
 import subprocess
 import sys
 import threading
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from miles.models.transformer import TransformerConfig
+from miles.rollout.engine_model import EngineModel
+from miles.rollout.engine_server import Engine, http_server
 from miles.utils.pausable_memory import torch_memory_saver
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
@@ -79,3 +83,35 @@ def saver():
     yield torch_memory_saver
     torch_memory_saver.resume()
     torch_memory_saver.configure()
+
+
+class ServedEngine(Engine):
+    """An engine that serves from a thread of this process; its endpoints may be replaced."""
+
+    def __init__(self, config):
+        super().__init__(EngineModel(config))
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self._server = http_server(self, listener)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="test-engine")
+        self._thread.start()
+
+    def stop(self):
+        self._server.shutdown()
+        self._thread.join(timeout=30)
+        self._server.server_close()
+
+
+@pytest.fixture
+def start_engine():
+    """Start an engine with the shape of the default model."""
+    engines = []
+
+    def start():
+        config = TransformerConfig(vocab_size=64, hidden_size=64, num_layers=2, seq_length=16)
+        engines.append(ServedEngine(config))
+        return engines[-1]
+
+    yield start
+    for engine in engines:
+        engine.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -25,7 +25,10 @@ class SGLangEngine:
         address: `http://host:port`.
     """
 
-    def __init__(self, address: str, index: int) -> None:
+    def __init__(
+        self, address: str, index: int, *, _sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._sleep = _sleep
         self.address = address
         self.index = index
 
@@ -54,7 +57,7 @@ class SGLangEngine:
                 return
             if status != 503:
                 raise self._error("flush_cache", status, reply)
-            time.sleep(_FLUSH_WAIT_S)
+            self._sleep(_FLUSH_WAIT_S)
         raise TimeoutError(f"engine {self.index}: cache not flushed after {_FLUSH_TRIES} tries")
 
     def update_weights_from_tensor(self, buckets: list[bytes], weight_version: int) -> None:
