@@ -1,0 +1,1 @@
+"""The Megatron-like backend: buffers, LoRA, actor and weight update."""

@@ -1,0 +1,1 @@
+"""How weights travel from the trainer into the rollout engines."""

@@ -1,0 +1,1 @@
+"""The weight sync of engines on devices of their own: one module a way of transfer."""

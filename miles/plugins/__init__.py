@@ -1,0 +1,1 @@
+"""Ready-made parts for the command line's `--custom-…-path` flags."""

@@ -1,0 +1,1 @@
+"""Rollouts: the engine process, the prompts and rewards, and what drives them."""

@@ -1,0 +1,1 @@
+"""Arguments, memory and groups of the training stack."""
