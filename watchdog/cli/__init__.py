@@ -14,9 +14,11 @@ from watchdog.cli.lazy_group import LazyGroup
 # Name of the subcommand and of its module; the sentence is what `--help` lists, so that it
 # need not import them. A test keeps it equal to the first sentence of the command's own help.
 COMMANDS = {
+    "demo": "Run a training job that hangs, and watch the watchdog catch it.",
     "incidents": "List the incidents below a folder, newest first.",
     "report": "Render an incident again, diagnosed with the rules of this version.",
     "rules": "List the known causes, or explain one.",
+    "settings": "Show every setting, its value here, and where the value comes from.",
 }
 
 

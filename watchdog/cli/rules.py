@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from collections.abc import Mapping
 from types import ModuleType
 
 import click
@@ -20,7 +21,8 @@ class UnknownRuleError(WatchdogError):
 
 @click.command("rules")
 @click.argument("name", required=False)
-def command(name: str | None) -> None:
+@click.option("--markdown", is_flag=True, help="The table of causes as docs/causes.md has it.")
+def command(name: str | None, markdown: bool) -> None:
     """List the known causes, or explain one.
 
     NAME is a rule's name as reports show it, e.g. `missing-rank`; an underscore does as well.
@@ -28,6 +30,9 @@ def command(name: str | None) -> None:
     from watchdog.rules import RULES
 
     modules = {rule_name(module): module for module in RULES}
+    if markdown:
+        click.echo(causes_table(modules), nl=False)
+        return
     if name is None:
         for rule, module in modules.items():
             click.echo(f"{rule:<44} {title(module)}")
@@ -38,6 +43,12 @@ def command(name: str | None) -> None:
         hint = f"; near: {', '.join(near)}" if near else ""
         raise UnknownRuleError(f"no rule is called {name!r}{hint}")
     click.echo(f"{wanted}\n\n{inspect.getdoc(modules[wanted])}")
+
+
+def causes_table(modules: Mapping[str, ModuleType]) -> str:
+    """Name and title of each rule, in order of precedence, as a markdown table."""
+    rows = [f"| `{name}` | {title(module)} |" for name, module in modules.items()]
+    return "\n".join(["| rule | it hung because |", "| --- | --- |", *rows]) + "\n"
 
 
 def rule_name(module: ModuleType) -> str:
