@@ -20,7 +20,7 @@ REPORT_JSON = (ROOT / "docs" / "report-json.md").read_text()
 
 def block(text: str, name: str) -> str:
     """What stands between `<!-- name -->` and `<!-- /name -->`."""
-    match = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.S)
+    match = re.search(rf"<!-- {name} -->\n\n?(.*?)<!-- /{name} -->", text, re.S)
     assert match, f"no block {name}"
     return match.group(1).strip("\n") + "\n"
 

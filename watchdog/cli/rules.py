@@ -48,7 +48,7 @@ def command(name: str | None, markdown: bool) -> None:
 def causes_table(modules: Mapping[str, ModuleType]) -> str:
     """Name and title of each rule, in order of precedence, as a markdown table."""
     rows = [f"| `{name}` | {title(module)} |" for name, module in modules.items()]
-    return "\n".join(["| rule | it hung because |", "| --- | --- |", *rows]) + "\n"
+    return "\n".join(["| rule | what it is |", "| --- | --- |", *rows]) + "\n"
 
 
 def rule_name(module: ModuleType) -> str:
