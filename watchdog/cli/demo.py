@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shlex
 import time
 from pathlib import Path
@@ -18,7 +19,8 @@ from watchdog.errors import WatchdogError
 
 _TIMEOUT_S = 120.0
 _SILENCE_S = 5.0
-_SHOWN = ("[miles-watchdog]", "miles.", "AssertionError", "WeightsUnavailableError", "Error:")
+# What the watchdog says, one line a step, and the words of an error; not its traceback.
+_SHOWN = re.compile(r"\[miles-watchdog\]|^rollout \d|^done:|Error: |What to do: ")
 
 
 class DemoUnavailableError(WatchdogError):
@@ -122,12 +124,12 @@ def _follow(job: Job, started_s: float, lines: list[str], *, verbose: bool, keep
         now_s = time.monotonic()
         if line is not None:
             lines.append(line)
-        if line is not None and (verbose or any(word in line for word in _SHOWN)):
+        if line is not None and (verbose or _SHOWN.search(line)):
             _show(now_s - started_s, line)
             silent_since_s = now_s
         elif now_s - silent_since_s >= _SILENCE_S:
             silent_since_s = now_s
-            _show(now_s - started_s, "…")
+            _show(now_s - started_s, "…" if lines else "… starting ranks and engines")
 
 
 def _show(elapsed_s: float, line: str) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Mapping
-from types import ModuleType
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
 from watchdog.errors import WatchdogError
+
+if TYPE_CHECKING:
+    from watchdog.rules import Rule
 
 
 class UnknownRuleError(WatchdogError):
@@ -28,34 +31,43 @@ def command(name: str | None, markdown: bool) -> None:
     NAME is a rule's name as reports show it, e.g. `missing-rank`; an underscore does as well.
     """
     from watchdog.rules import RULES
+    from watchdog.rules.documentation import rule_name
 
-    modules = {rule_name(module): module for module in RULES}
     if markdown:
-        click.echo(causes_table(modules), nl=False)
-        return
-    if name is None:
-        for rule, module in modules.items():
-            click.echo(f"{rule:<44} {title(module)}")
-        return
-    wanted = name.replace("_", "-")
-    if wanted not in modules:
-        near = difflib.get_close_matches(wanted, modules, n=3)
-        hint = f"; near: {', '.join(near)}" if near else ""
-        raise UnknownRuleError(f"no rule is called {name!r}{hint}")
-    click.echo(f"{wanted}\n\n{inspect.getdoc(modules[wanted])}")
+        click.echo(causes_table(RULES), nl=False)
+    elif name is None:
+        width = max(len(rule_name(rule)) for rule in RULES)
+        for rule in RULES:
+            click.echo(f"{rule_name(rule):<{width}}  {title(rule)}")
+    else:
+        rule = _named(name, RULES)
+        click.echo(f"{rule_name(rule)}, class {rule.CAUSE_CLASS}\n\n{inspect.cleandoc(_doc(rule))}")
 
 
-def causes_table(modules: Mapping[str, ModuleType]) -> str:
-    """Name and title of each rule, in order of precedence, as a markdown table."""
-    rows = [f"| `{name}` | {title(module)} |" for name, module in modules.items()]
-    return "\n".join(["| rule | what it is |", "| --- | --- |", *rows]) + "\n"
+def causes_table(rules: Iterable[Rule]) -> str:
+    """Name, class and title of each rule, in order of precedence, as a markdown table."""
+    from watchdog.rules.documentation import rule_name
+
+    rows = [f"| `{rule_name(rule)}` | `{rule.CAUSE_CLASS}` | {title(rule)} |" for rule in rules]
+    return "\n".join(["| rule | class | what it is |", "| --- | --- | --- |", *rows]) + "\n"
 
 
-def rule_name(module: ModuleType) -> str:
-    """`missing-rank` for the module `watchdog.rules.missing_rank`."""
-    return module.__name__.rsplit(".", 1)[-1].replace("_", "-")
-
-
-def title(module: ModuleType) -> str:
+def title(rule: Rule) -> str:
     """First line of the rule's documentation."""
-    return (module.__doc__ or "").strip().split("\n", 1)[0]
+    return _doc(rule).strip().split("\n", 1)[0]
+
+
+def _doc(rule: Rule) -> str:
+    return rule.__doc__ or ""
+
+
+def _named(name: str, rules: Iterable[Rule]) -> Rule:
+    from watchdog.rules.documentation import rule_name
+
+    known = {rule_name(rule): rule for rule in rules}
+    wanted = name.strip().lower().replace("_", "-")
+    if wanted in known:
+        return known[wanted]
+    near = difflib.get_close_matches(wanted, known, n=3)
+    hint = f"; near: {', '.join(near)}" if near else ""
+    raise UnknownRuleError(f"no rule is called {name!r}{hint}")
