@@ -61,6 +61,7 @@ def stack(frames: tuple[Frame, ...]) -> StackSample:
 
 
 def trainer(rank: int, frames: tuple[Frame, ...], phase: str) -> Process:
+    wchan = "handle_userfault" if frames is READ else "do_epoll_wait"
     return Process(
         key=f"rank {rank}",
         role="trainer",
@@ -69,9 +70,7 @@ def trainer(rank: int, frames: tuple[Frame, ...], phase: str) -> Process:
         host="node-a",
         status="running",
         stacks=(stack(frames), stack(frames)),
-        activity=(
-            ActivitySample(threads=(ThreadActivity(101, "python", "S", "handle_userfault"),)),
-        ),
+        activity=(ActivitySample(threads=(ThreadActivity(101, "python", "S", wchan),)),),
         position=Position(
             "weight_sync", 2, 5.3, phase, 5.1, history=(Mark("phase", phase, 5.1, "gloo"),)
         ),

@@ -27,10 +27,11 @@ def headline(evidence: Evidence, diagnosis: Diagnosis) -> str:
     who = culprits_label(verdict.culprits)
     held = len({rank for group in waiting_groups(diagnosis) for rank in group.ranks})
     if verdict.state == "healthy":
-        return f"HEALTHY: {who} is watched, nothing is wrong"
+        return f"HEALTHY: nothing is wrong; {who} will go on"
     if not held:
-        alone = {"hung": "is stuck", "slow": "is still working", "crashed": "failed first"}
-        return f"{state}: {who} {alone.get(verdict.state, 'stands out')}{stall}"
+        be = "are" if len(verdict.culprits) > 1 else "is"
+        alone = {"hung": f"{be} stuck", "slow": f"{be} still working", "crashed": "failed first"}
+        return f"{state}: {who} {alone.get(verdict.state, f'{be} named')}{stall}"
     total = f" of {evidence.world_size}" if evidence.world_size else ""
     verb = "hold" if len(verdict.culprits) > 1 else "holds"
     return f"{state}: {who} {verb} up {held}{total} ranks{stall}"
