@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from itertools import groupby
 
-from watchdog.evidence import Evidence, Frame, Process, ThreadStack
+from watchdog.evidence import Evidence, Frame, Process, ThreadActivity, ThreadStack
 from watchdog.findings import Diagnosis
 from watchdog.reports import wording
 from watchdog.reports.limits import Limits
 from watchdog.reports.printable import one_line
+
+_MAX_NATIVE_RUN = 3
+_INSTALLED = re.compile(r"^.*/(?:site-packages|dist-packages|lib/python3\.\d+|lib)/(?=\S)")
+_TEMPLATE = re.compile(r"(?<=\w)<[^<>]*>")
+# Where an idle thread sleeps on any day; another place is worth a line.
+_ORDINARY_WCHAN = ("", "0", "futex", "do_epoll_wait", "ep_poll", "do_poll", "poll_schedule")
 
 
 @dataclass(frozen=True)
@@ -63,15 +71,37 @@ def stack_text(process: Process, where: str, limits: Limits) -> str:
 
 
 def frame_text(frame: Frame) -> str:
-    """`function (file:line)` as py-spy prints it, clipped to 200 characters."""
+    """`function (file:line)` as py-spy prints it, clipped to 200 characters.
+
+    Files of installed packages are told from the package on; a native symbol loses its
+    template arguments, which can be pages long.
+    """
     line = f":{frame.line}" if frame.line else ""
-    return one_line(f"{frame.function} ({frame.file}{line})", 200)
+    function = _without_templates(frame.function) if frame.native else frame.function
+    file = _INSTALLED.sub("", frame.file)
+    return one_line(f"{function} ({file}{line})", 200)
+
+
+def _without_templates(symbol: str) -> str:
+    # From the inside out; a symbol nested deeper than this is clipped by its caller.
+    for _ in range(12):
+        shorter = _TEMPLATE.sub("", symbol)
+        if shorter == symbol:
+            break
+        symbol = shorter
+    return symbol
 
 
 def _frame_lines(frames: tuple[Frame, ...], max_frames: int) -> list[str]:
-    lines = [f"    {frame_text(frame)}" for frame in frames[:max_frames]]
-    if len(frames) > max_frames:
-        lines.append(f"    ({len(frames) - max_frames} more calls)")
+    lines: list[str] = []
+    for native, run in groupby(frames, key=lambda frame: frame.native):
+        calls = list(run)
+        shown = calls[:_MAX_NATIVE_RUN] if native else calls
+        lines += [f"    {frame_text(frame)}" for frame in shown]
+        if len(shown) < len(calls):
+            lines.append(f"    ({len(calls) - len(shown)} more native calls)")
+    if len(lines) > max_frames:
+        lines[max_frames:] = [f"    ({len(lines) - max_frames} more lines)"]
     return lines
 
 
@@ -112,12 +142,18 @@ def _memory_lines(process: Process, limits: Limits) -> list[str]:
 def _kernel_lines(process: Process, limits: Limits) -> list[str]:
     if not process.activity:
         return []
-    latest = process.activity[-1]
-    sleeping = [thread for thread in latest.threads if thread.wchan or thread.state in "DTt"]
+    telling = [thread for thread in process.activity[-1].threads if not _is_ordinary(thread)]
     return [
         f"kernel: thread {thread.tid} {thread.name} {thread.state} {thread.wchan}".rstrip()
-        for thread in sleeping[: limits.threads]
+        for thread in telling[: limits.threads]
     ]
+
+
+def _is_ordinary(thread: ThreadActivity) -> bool:
+    return thread.state in "SI" and any(
+        thread.wchan == place or (place and thread.wchan.startswith(place))
+        for place in _ORDINARY_WCHAN
+    )
 
 
 def _history_lines(process: Process, limits: Limits) -> list[str]:

@@ -42,7 +42,7 @@ def _items(evidence: Evidence, diagnosis: Diagnosis) -> Iterator[tuple[str, str,
     verdict = diagnosis.verdict
     merged = wording.merged_culprits(verdict.culprits)
     for label, culprit in merged[:_MAX_CULPRITS]:
-        yield "culprit", f"{label}: {culprit.where}", 2
+        yield "culprit", f"{label}: {wording.short_where(culprit.where)}", 2
         yield "", culprit.why, 1
     if len(merged) > _MAX_CULPRITS:
         yield "", f"and {len(merged) - _MAX_CULPRITS} more places, see the report", 1

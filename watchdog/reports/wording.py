@@ -6,12 +6,15 @@ The text is not yet safe to show: each format escapes it in its own way (`printa
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 
 from watchdog.evidence import Evidence, Gap, Process, Stall, ThreadStack
 from watchdog.findings import Culprit, Diagnosis, Finding, Group
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.ranks import ranks_label
+
+_OWN_THREAD = "weight-sync-watchdog"
 
 
 def headline(evidence: Evidence, diagnosis: Diagnosis) -> str:
@@ -89,8 +92,14 @@ def group_label(group: Group) -> str:
 def group_words(group: Group) -> str:
     """What the group does, where, and whether two samples differ."""
     moving = {True: " (moving)", False: " (not moving)", None: ""}[group.moving]
-    where = f", {group.where}" if group.where and group.where not in group.doing else ""
+    where = f", {short_where(group.where)}" if group.where not in group.doing else ""
     return f"{group.doing}{where}{moving}"
+
+
+def short_where(where: str) -> str:
+    """The innermost calls of a place `a (file:1) < b < c < d`, as `a (file:1) < b < …`."""
+    calls = where.split(" < ")
+    return where if len(calls) <= 3 else " < ".join([*calls[:2], "…"])
 
 
 def stall_words(stall: Stall) -> str:
@@ -130,11 +139,17 @@ def report_path(incident: IncidentInfo | None) -> str:
 
 
 def all_gaps(evidence: Evidence) -> list[tuple[str, Gap]]:
-    """Every gap once, with the processes that share it: `("ranks 0-3", gap)`."""
+    """Every gap once, with the processes that share it: `("ranks 0-3", gap)`.
+
+    A gap that names its process, `memory of rank 3`, is the same as another's where nothing
+    but that name differs; it is then told as `memory`.
+    """
     owners: dict[tuple[str, str, str], list[Process]] = {}
     for process in evidence.processes:
+        name = re.compile(rf"(?: of)? {re.escape(process.key)}\b(?:'s)?")
         for gap in process.gaps:
-            owners.setdefault((gap.what, gap.why, gap.remedy), []).append(process)
+            what = name.sub("", gap.what) or gap.what
+            owners.setdefault((what, gap.why, gap.remedy), []).append(process)
     shared = [(processes_label(who), Gap(*key)) for key, who in owners.items()]
     return [("", gap) for gap in evidence.gaps] + shared
 
@@ -151,7 +166,9 @@ def telling_threads(process: Process, where: str) -> tuple[ThreadStack, ...]:
     """Threads of the latest sample, the one that stands in `where` first."""
     if not process.stacks:
         return ()
-    threads = [thread for thread in process.stacks[-1].threads if thread.frames]
+    known = [thread for thread in process.stacks[-1].threads if thread.frames]
+    # Our own thread waits, as it should; it is told only where nothing else was seen.
+    threads = [thread for thread in known if thread.name != _OWN_THREAD] or known
     return tuple(sorted(threads, key=lambda thread: _telling_order(thread, where)))
 
 
