@@ -81,3 +81,16 @@ def test_bytes_that_are_no_text_do_not_end_the_reading(started):
     job = started("import os; os.write(1, b'\\xff\\n'); os.write(1, b'after\\n')")
 
     assert [line for line in job.lines(time.monotonic() + 60) if line] == ["\ufffd", "after"]
+
+
+def test_a_signal_reaches_the_one_process_that_is_meant(started):
+    job = started("import signal; print('ready'); signal.pause()")
+    assert first_line(job) == "ready"
+
+    assert job.signal(0, "no such words", {}) is None
+    assert job.signal(0, "signal.pause", {"NO_SUCH_VARIABLE": "1"}) is None
+    pid = job.signal(9, "signal.pause", {})
+
+    assert pid is not None
+    assert list(job.lines(time.monotonic() + 60)) == []
+    assert job.exit_status == -9

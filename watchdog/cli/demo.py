@@ -107,7 +107,7 @@ def _run(scenario: Scenario, ranks: int, folder: Path, *, keep: bool, verbose: b
     with (folder / "job.log").open("w", encoding="utf-8") as log:
         with Job(train_argv(shlex.split(flags)), environ) as job:
             try:
-                _follow(job, started_s, lines, verbose=verbose, keep=keep)
+                _follow(job, scenario, started_s, lines, verbose=verbose, keep=keep)
             except KeyboardInterrupt:
                 if not keep:
                     raise
@@ -117,13 +117,20 @@ def _run(scenario: Scenario, ranks: int, folder: Path, *, keep: bool, verbose: b
     return Outcome(status, "\n".join(lines), reports, _num_syncs(folder))
 
 
-def _follow(job: Job, started_s: float, lines: list[str], *, verbose: bool, keep: bool) -> None:
+def _follow(
+    job: Job, scenario: Scenario, started_s: float, lines: list[str], *, verbose: bool, keep: bool
+) -> None:
     """Show what is worth it as it comes, and that time goes by where nothing comes."""
     silent_since_s = started_s
+    todo = scenario.disturbance
     for line in job.lines(started_s + (86_400 if keep else _TIMEOUT_S)):
         now_s = time.monotonic()
         if line is not None:
             lines.append(line)
+            if todo and line.startswith(todo.after):
+                pid = job.signal(todo.signum, todo.command_words, todo.environ)
+                _show(now_s - started_s, f"[demo] {todo.signum.name} to pid {pid}")
+                todo = None
         if line is not None and (verbose or _SHOWN.search(line)):
             _show(now_s - started_s, line)
             silent_since_s = now_s

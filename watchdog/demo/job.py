@@ -88,6 +88,26 @@ class Job:
                     found.append(process.pid)
         return found
 
+    def signal(self, signum: int, command_words: str, environ: Mapping[str, str]) -> int | None:
+        """Send a signal to the one process with these words and variables.
+
+        Returns:
+            Its pid; `None` where there is none, or more than one.
+        """
+        import psutil
+
+        found = []
+        for pid in self.pids():
+            with contextlib.suppress(psutil.Error, OSError):
+                process = psutil.Process(pid)
+                has_words = command_words in " ".join(process.cmdline())
+                if has_words and environ.items() <= process.environ().items():
+                    found.append(process)
+        if len(found) != 1:
+            return None
+        found[0].send_signal(signum)
+        return found[0].pid
+
     def end(self) -> None:
         """Ask the launcher to end, then kill whatever is left of the job."""
         import psutil

@@ -36,13 +36,13 @@ class Hangs:
     """The watchdog reports a hang with this cause and these culprits.
 
     Attributes:
-        cause_class: Class of the first cause.
-        confidence: How sure it must be.
+        cause_class: Class of the first cause, `None` for any or none.
+        confidence: How sure it must be, `None` for any.
         ranks: All culprits.
     """
 
-    cause_class: str
-    confidence: str
+    cause_class: str | None
+    confidence: str | None
     ranks: tuple[int, ...]
 
     def missed(self, outcome: Outcome) -> str:
@@ -66,7 +66,7 @@ class Hangs:
         return "; ".join(
             f"{key} is {seen[key]!r}, not {wanted[key]!r}"
             for key in wanted
-            if seen[key] != wanted[key]
+            if wanted[key] is not None and seen[key] != wanted[key]
         )
 
 

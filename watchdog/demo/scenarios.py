@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from watchdog.demo.outcome import Expectation, Fails, Finishes, Hangs
 
@@ -14,6 +15,26 @@ _NATIVE_LORA = (
     "--colocate --offload-train --disable-weights-backuper"
 )
 
+# Long enough for every scenario that is ended from outside.
+_ENDLESS = "--lora-rank 8 --colocate --offload-train --num-rollout 100000"
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """A signal to one process of the job while it trains.
+
+    Attributes:
+        after: The signal is sent when the job prints a line that begins with this.
+        signum: The signal.
+        command_words: What stands in the command line of the process.
+        environ: Variables that the process has.
+    """
+
+    after: str
+    signum: signal.Signals
+    command_words: str
+    environ: Mapping[str, str] = field(default_factory=dict)
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -23,11 +44,13 @@ class Scenario:
         title: What happens, one sentence for `--list`.
         flags: Flags of `python -m miles.train` beyond the number of ranks, by that number.
         expectation: What must come of it, by the number of ranks.
+        disturbance: What is done to the job, `None` for nothing.
     """
 
     title: str
     flags: Callable[[int], str]
     expectation: Callable[[int], Expectation]
+    disturbance: Disturbance | None = None
 
 
 def hanging_rank(num_ranks: int) -> int:
@@ -59,6 +82,12 @@ SCENARIOS = {
         lambda _: Fails(
             "--disable-weights-backuper is not supported with LoRA + --colocate + --offload-train"
         ),
+    ),
+    "stopped-rank": Scenario(
+        "Rank 1 is stopped by SIGSTOP, and cannot say so itself: the others wait for it.",
+        lambda _: _ENDLESS,
+        lambda _: Hangs(None, None, (1,)),
+        Disturbance("rollout 1 ", signal.SIGSTOP, "miles.train_rank", {"RANK": "1"}),
     ),
     "healthy": Scenario(
         "LoRA with the backuper on: trains to the end, and the watchdog stays silent.",
