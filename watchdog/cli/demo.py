@@ -19,6 +19,8 @@ from watchdog.errors import WatchdogError
 
 _TIMEOUT_S = 120.0
 _SILENCE_S = 5.0
+_GRACE_S = 8.0
+_ENDING = "[miles-watchdog] ending rank"
 # What the watchdog says, one line a step, and the words of an error; not its traceback.
 _SHOWN = re.compile(r"\[miles-watchdog\]|^rollout \d|^done:|Error: |What to do: ")
 
@@ -122,9 +124,15 @@ def _follow(
 ) -> None:
     """Show what is worth it as it comes, and that time goes by where nothing comes."""
     silent_since_s = started_s
+    ends_at_s = started_s + (86_400 if keep else _TIMEOUT_S)
     todo = scenario.disturbance
-    for line in job.lines(started_s + (86_400 if keep else _TIMEOUT_S)):
+    for line in job.lines(ends_at_s):
         now_s = time.monotonic()
+        if now_s > ends_at_s:
+            return
+        if line is not None and _ENDING in line and not keep:
+            # Some launchers wait long for a rank that cannot hear them; we need not.
+            ends_at_s = min(ends_at_s, now_s + _GRACE_S)
         if line is not None:
             lines.append(line)
             if todo and line.startswith(todo.after):
