@@ -4,8 +4,8 @@ The training thread writes it with a few stores: no system call, no lock, no all
 lasts. Anyone may read it at any time, also after `kill -9`; see `read_blackbox`.
 
 Where threads meet: one event number is taken by `itertools.count`, and one `pack_into` runs
-under the GIL, so two threads never share a slot of the ring. The section and collective
-records hold what was written last.
+under the GIL, so two threads never share a slot of the ring. The section record holds what was
+written last.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ from watchdog.blackbox_reading import BlackBoxReading, collectives, position, re
 
 __all__ = ["BlackBox", "BlackBoxReading", "collectives", "position", "read_blackbox"]
 
+# Looked up as globals of this module on the hot path, not as attributes of another.
+_EVENTS_AT, _OUTSIDE_AT, _CURRENT_AT = layout.EVENTS_AT, layout.OUTSIDE_AT, layout.CURRENT_AT
+_EVENT_ENDED_AT, _COLLECTIVE_BEGINS = layout.EVENT_ENDED_AT, layout.COLLECTIVE_BEGINS
+
 
 class BlackBox:
     """Writes one black box.
 
     Attributes:
         path: The file, `None` where it lies in anonymous memory.
+        text_number: Number of a text that is in the table already, `None` if it is not: the
+            fast half of `text`.
     """
 
     def __init__(self, memory: mmap.mmap, identity: Mapping[str, Any], path: Path | None) -> None:
@@ -40,7 +46,9 @@ class BlackBox:
         self._next_version = itertools.count(1).__next__
         self._pack_event = layout.EVENT.pack_into
         self._pack_section = layout.SECTION.pack_into
-        self._pack_collective = layout.COLLECTIVE.pack_into
+        self._pack_ended = layout.EVENT_ENDED.pack_into
+        self._pack_count = layout.COUNT.pack_into
+        self.text_number = self._texts.get
         self._num_stalls = 0
         self._num_sections = 0
         self.set_identity(identity)
@@ -124,18 +132,14 @@ class BlackBox:
         flags: int = 0,
         ended_s: float = 0.0,
     ) -> int:
-        """Write one event into the ring; returns its place, for `event_ended`."""
+        """Write one event into the ring; returns its place."""
         version = self._next_event()
-        at = layout.EVENTS_AT + version % 512 * 64
+        at = _EVENTS_AT + version % 512 * 64
         self._pack_event(
             self._memory, at, version, now_s, kind, flags, name, group, site, sequence,
             num_bytes, ended_s, version,
         )  # fmt: skip
         return at
-
-    def event_ended(self, at: int, now_s: float) -> None:
-        """Write the end of an event that is still in the ring."""
-        layout.EVENT_ENDED.pack_into(self._memory, at + layout.EVENT_ENDED_AT, now_s)
 
     def section(
         self,
@@ -178,21 +182,42 @@ class BlackBox:
         sequence: int,
         num_bytes: int,
         now_s: float,
-    ) -> None:
-        """Write the collective that is now entered."""
-        version = self._next_version()
-        self._pack_collective(
-            self._memory, layout.COLLECTIVE_AT, version, op, group, site, flags, sequence,
-            num_bytes, now_s, 0.0, version,
+        is_in_section: bool,
+    ) -> int:
+        """Write the collective that is now entered; returns its place.
+
+        In a section it goes into the ring, else into a place of its own. Written out rather
+        than composed: this is the hot path, and each call costs.
+        """
+        number = self._next_event()
+        at = _EVENTS_AT + number % 512 * 64 if is_in_section else _OUTSIDE_AT
+        self._pack_event(
+            self._memory, at, number, now_s, _COLLECTIVE_BEGINS, flags, op, group, site,
+            sequence, num_bytes, 0.0, number,
         )  # fmt: skip
+        self._pack_count(self._memory, _CURRENT_AT, at)
+        return at
 
-    def collective_ended(self, now_s: float) -> None:
-        """Write that the current collective has returned."""
-        layout.COLLECTIVE_ENDED.pack_into(self._memory, layout.COLLECTIVE_ENDED_AT, now_s)
+    def collective_ended(self, at: int, now_s: float) -> None:
+        """Write that the collective at this place has returned."""
+        self._pack_ended(self._memory, at + _EVENT_ENDED_AT, now_s)
 
-    def collective_raised(self, flags: int) -> None:
-        """Write that the current collective raised."""
-        layout.COLLECTIVE_FLAGS.pack_into(self._memory, layout.COLLECTIVE_FLAGS_AT, flags)
+    def collective_raised(self, at: int) -> None:
+        """Write that the collective at this place has raised."""
+        layout.EVENT_FLAGS.pack_into(self._memory, at + layout.EVENT_FLAGS_AT, layout.RAISED)
+
+    def keep_last_collective(self) -> None:
+        """Copy the last collective outside of any section into the ring, as a section begins."""
+        values = layout.EVENT.unpack_from(self._memory, _OUTSIDE_AT)
+        number, began_s, _, flags, op, group, site, sequence, num_bytes, ended_s, _ = values
+        if not number:
+            return
+        flags |= layout.BEFORE_SECTION
+        kind = layout.COLLECTIVE_BEGINS
+        at = self.event(kind, op, began_s, group, site, sequence, num_bytes, flags, ended_s)
+        if layout.CURRENT.unpack_from(self._memory, _CURRENT_AT)[0] == _OUTSIDE_AT:
+            layout.CURRENT.pack_into(self._memory, _CURRENT_AT, at)
+        self._pack_count(self._memory, _OUTSIDE_AT, 0)
 
     def group(
         self, slot: int, name: int, description: int, ranks: tuple[int, ...], timeout_s: float
@@ -213,12 +238,7 @@ class BlackBox:
     def group_entered(self, slot: int, count: int) -> None:
         """Write how many collectives of the group were entered so far."""
         at = layout.GROUPS_AT + slot * layout.GROUP_BYTES + layout.GROUP_ENTERED_AT
-        layout.COUNT.pack_into(self._memory, at, count)
-
-    def group_returned(self, slot: int, count: int) -> None:
-        """Write how many collectives of the group have returned so far."""
-        at = layout.GROUPS_AT + slot * layout.GROUP_BYTES + layout.GROUP_RETURNED_AT
-        layout.COUNT.pack_into(self._memory, at, count)
+        self._pack_count(self._memory, at, count)
 
     def heartbeat(self, now_s: float) -> None:
         """Write that the watchdog thread runs."""

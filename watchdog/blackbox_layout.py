@@ -26,27 +26,22 @@ IDENTITY_BYTES = 4096 - IDENTITY_AT
 SECTION = struct.Struct("<QIIQdddQQ")
 SECTION_AT = 4096
 
-# version, op, group slot, call site, flags, sequence, bytes, began (s), ended (s), version.
-COLLECTIVE = struct.Struct("<QIIIIQQddQ")
-COLLECTIVE_AT = SECTION_AT + SECTION.size
-COLLECTIVE_ENDED = struct.Struct("<d")
-COLLECTIVE_ENDED_AT = COLLECTIVE_AT + COLLECTIVE.size - 16
-COLLECTIVE_FLAGS = struct.Struct("<I")
-COLLECTIVE_FLAGS_AT = COLLECTIVE_AT + 20
+# Place in the file of the event that describes the current or last collective, 0 = none yet.
+CURRENT = struct.Struct("<Q")
+CURRENT_AT = SECTION_AT + SECTION.size
 
 # heartbeat of the watchdog thread (s); state of the process; stalls so far; sections so far.
 HEARTBEAT = struct.Struct("<d")
-HEARTBEAT_AT = COLLECTIVE_AT + COLLECTIVE.size
+HEARTBEAT_AT = CURRENT_AT + CURRENT.size
 STATE = struct.Struct("<I")
 STATE_AT = HEARTBEAT_AT + 8
 COUNTERS = struct.Struct("<QQ")
 COUNTERS_AT = STATE_AT + 8
 
-# used, name, description, number of ranks, entered, returned, time-out (s), length, unused;
+# used, name, description, number of ranks, entered, unused, time-out (s), length, unused;
 # then the ranks as text, e.g. `0-7` or `0,8,16`.
 GROUP = struct.Struct("<IIIIQQdII")
 GROUP_ENTERED_AT = 16
-GROUP_RETURNED_AT = 24
 GROUP_BYTES = 512
 GROUP_RANKS_BYTES = GROUP_BYTES - GROUP.size
 NUM_GROUPS = 128
@@ -63,10 +58,14 @@ TEXTS_AT = GROUPS_AT + NUM_GROUPS * GROUP_BYTES
 EVENT = struct.Struct("<QdHHIIIQQdQ")
 EVENT_ENDED = struct.Struct("<d")
 EVENT_ENDED_AT = EVENT.size - 16
+EVENT_FLAGS = struct.Struct("<H")
+EVENT_FLAGS_AT = 18
 NUM_EVENTS = 512
 EVENTS_AT = TEXTS_AT + NUM_TEXTS * TEXT_BYTES
+# One more, outside of the ring: the last collective outside of any section.
+OUTSIDE_AT = EVENTS_AT + NUM_EVENTS * EVENT.size
 
-SIZE = EVENTS_AT + NUM_EVENTS * EVENT.size
+SIZE = OUTSIDE_AT + EVENT.size
 
 # A group slot that says: none.
 NO_GROUP = 0xFFFFFFFF

@@ -27,7 +27,6 @@ class GroupReading:
         ranks: Global ranks, ascending.
         num_ranks: Their number, also where the list was too long for the box.
         entered: Collectives entered so far, from 1 on the sequence number of the last one.
-        returned: Collectives that have returned.
         timeout_s: Time-out of the group (s), 0 where unknown.
     """
 
@@ -36,7 +35,6 @@ class GroupReading:
     ranks: tuple[int, ...]
     num_ranks: int
     entered: int
-    returned: int
     timeout_s: float
 
 
@@ -287,14 +285,23 @@ def _whole(memory: _Memory, record: Any, at: int) -> tuple[tuple[Any, ...], int]
 
 
 def _collective(memory: _Memory, texts: _Texts) -> tuple[EventReading | None, int]:
-    values, torn = _whole(memory, layout.COLLECTIVE, layout.COLLECTIVE_AT)
-    version, op, group, site, flags, sequence, num_bytes, began_s, ended_s, _ = values
-    if not version:
+    (at,) = layout.CURRENT.unpack_from(memory, layout.CURRENT_AT)
+    if not layout.EVENTS_AT <= at <= layout.OUTSIDE_AT:
+        return None, 0
+    values, torn = _whole(memory, layout.EVENT, at)
+    # 512 events of other threads later, its place in the ring may hold something else.
+    if torn or values[2] != layout.COLLECTIVE_BEGINS:
         return None, torn
+    return _event(values, texts), 0
+
+
+def _event(values: tuple[Any, ...], texts: _Texts) -> EventReading:
+    number, at_s, kind, flags, name, group, site, sequence, num_bytes, ended_s, _ = values
     slot = None if group == layout.NO_GROUP else group
+    kind_name = layout.KIND_NAMES[kind]
     return EventReading(
-        0, "collective", texts[op], began_s, ended_s, flags, slot, texts[site], sequence, num_bytes
-    ), torn
+        number, kind_name, texts[name], at_s, ended_s, flags, slot, texts[site], sequence, num_bytes
+    )
 
 
 def _events(memory: _Memory, texts: _Texts) -> tuple[tuple[EventReading, ...], int]:
@@ -303,23 +310,8 @@ def _events(memory: _Memory, texts: _Texts) -> tuple[tuple[EventReading, ...], i
     for slot in range(layout.NUM_EVENTS):
         values, torn = _whole(memory, layout.EVENT, layout.EVENTS_AT + slot * layout.EVENT.size)
         num_torn += torn
-        number, at_s, kind, flags, name, group, site, sequence, num_bytes, ended_s, _ = values
-        if torn or number % layout.NUM_EVENTS != slot or kind not in layout.KIND_NAMES:
-            continue
-        found.append(
-            EventReading(
-                number,
-                layout.KIND_NAMES[kind],
-                texts[name],
-                at_s,
-                ended_s,
-                flags,
-                None if group == layout.NO_GROUP else group,
-                texts[site],
-                sequence,
-                num_bytes,
-            )
-        )
+        if not torn and values[0] % layout.NUM_EVENTS == slot and values[2] in layout.KIND_NAMES:
+            found.append(_event(values, texts))
     return tuple(sorted(found, key=lambda event: event.number)), num_torn
 
 
@@ -328,7 +320,7 @@ def _groups(memory: _Memory, texts: _Texts) -> dict[int, GroupReading]:
     for slot in range(layout.NUM_GROUPS):
         at = layout.GROUPS_AT + slot * layout.GROUP_BYTES
         values = layout.GROUP.unpack_from(memory, at)
-        used, name, description, num_ranks, entered, returned, timeout_s, length, _ = values
+        used, name, description, num_ranks, entered, _, timeout_s, length, _ = values
         if not used:
             continue
         start = at + layout.GROUP.size
@@ -338,7 +330,7 @@ def _groups(memory: _Memory, texts: _Texts) -> dict[int, GroupReading]:
         except ValueError:
             ranks = ()
         groups[slot] = GroupReading(
-            texts[name], texts[description], ranks, num_ranks, entered, returned, timeout_s
+            texts[name], texts[description], ranks, num_ranks, entered, timeout_s
         )
     return groups
 

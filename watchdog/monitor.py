@@ -190,7 +190,7 @@ class Monitor:
         collective = self._recorder.open_collectives.get(watched.thread_id)
         phase = section.phase if section is not None else ""
         if watched.name == COLLECTIVE and collective is not None:
-            phase = collective.op
+            phase = collective[0]
         return StallContext(
             section=watched.name,
             index=watched.index,
@@ -215,26 +215,28 @@ class Monitor:
         if self._identity().role != "trainer":
             return None
         # An engine's workers wait in a collective whenever nothing is asked of them.
-        collectives = list(self._recorder.open_collectives.values())
-        oldest = min(collectives, key=lambda one: one.began_s, default=None)
-        return None if oldest is None else self._same_or_new(self._watched_collective(oldest))
+        collectives = list(self._recorder.open_collectives.items())
+        if not collectives:
+            return None
+        thread_id, fields = min(collectives, key=lambda one: one[1][1])
+        return self._same_or_new(self._watched_collective(thread_id, OpenCollective(*fields)))
 
     def _same_or_new(self, found: _Watched) -> _Watched:
         known = self._watched
         return known if known is not None and known.key == found.key else found
 
-    def _watched_collective(self, collective: OpenCollective) -> _Watched:
+    def _watched_collective(self, thread_id: int, collective: OpenCollective) -> _Watched:
         timeout_s = collective.group.timeout_s if collective.group is not None else None
         deadline_s, reason = self._deadlines.of_collective(collective.op, timeout_s or None)
         return _Watched(
-            key=(COLLECTIVE, id(collective), collective.began_s),
+            key=(COLLECTIVE, thread_id, collective.began_s),
             name=COLLECTIVE,
             index=self._num_stalls.get(COLLECTIVE, 0) + 1,
             began_s=collective.began_s,
             deadline_s=deadline_s,
             reason=reason,
-            thread_id=collective.thread_id,
-            native_thread_id=_native_id(collective.thread_id),
+            thread_id=thread_id,
+            native_thread_id=_native_id(thread_id),
         )
 
     def _drain(self) -> None:

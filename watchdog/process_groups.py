@@ -24,11 +24,10 @@ class GroupEntry:
         ranks: Global ranks, ascending.
         timeout_s: Its own time-out (s), 0 where unknown.
         entered: Collectives entered so far.
-        returned: Collectives that have returned.
         in_section: Whether a collective of it was entered inside of a section.
     """
 
-    __slots__ = ("entered", "in_section", "name", "ranks", "returned", "slot", "timeout_s")
+    __slots__ = ("entered", "in_section", "name", "ranks", "slot", "timeout_s")
 
     def __init__(self, slot: int, name: str, ranks: tuple[int, ...], timeout_s: float) -> None:
         self.slot = slot
@@ -36,7 +35,6 @@ class GroupEntry:
         self.ranks = ranks
         self.timeout_s = timeout_s
         self.entered = 0
-        self.returned = 0
         self.in_section = False
 
 
@@ -127,9 +125,10 @@ class ProcessGroups:
 
 
 def _timeout_s(group: Any) -> float:
+    """Shortest time-out of the group's backends (s), 0 where they do not tell."""
     torch: Any = sys.modules["torch"]
-    timeouts = []
-    for device in group._device_types:
-        options = group._get_backend(torch.device(device)).options
-        timeouts.append(options._timeout.total_seconds())
-    return min(timeouts, default=0.0)
+    try:
+        backends = [group._get_backend(torch.device(device)) for device in group._device_types]
+        return float(min(backend.options._timeout.total_seconds() for backend in backends))
+    except (AttributeError, RuntimeError, ValueError):
+        return 0.0

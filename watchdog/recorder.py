@@ -15,6 +15,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from sys import _getframe
+from typing import NamedTuple
 
 from watchdog import blackbox_layout as layout
 from watchdog.blackbox import BlackBox
@@ -22,6 +24,7 @@ from watchdog.call_site import CallSites
 from watchdog.process_groups import GroupEntry, ProcessGroups
 
 _now_s = time.monotonic
+_NO_GROUP = layout.NO_GROUP
 
 
 class _Active:
@@ -84,19 +87,18 @@ class FinishedSection:
     raised: str
 
 
-class OpenCollective:
-    """A collective that a thread is in: op, group entry, call site, start (monotonic, s)."""
+class OpenCollective(NamedTuple):
+    """A collective that a thread is in.
 
-    __slots__ = ("began_s", "event_at", "flags", "group", "op", "site", "thread_id")
+    Attributes:
+        op: Name of the function.
+        began_s: Monotonic time at its start (s).
+        group: The group's entry, `None` where unknown.
+    """
 
-    def __init__(self, op: str, thread_id: int) -> None:
-        self.op = op
-        self.thread_id = thread_id
-        self.began_s = 0.0
-        self.event_at = 0
-        self.flags = 0
-        self.group: GroupEntry | None = None
-        self.site = ""
+    op: str
+    began_s: float
+    group: GroupEntry | None
 
 
 class Recorder:
@@ -104,7 +106,7 @@ class Recorder:
 
     Attributes:
         open_section: The open section, `None` outside.
-        open_collectives: Thread id to the collective it is in.
+        open_collectives: Thread id to the fields of the `OpenCollective` it is in.
         finished_sections: Ended sections that the monitor has not seen yet, oldest first.
         groups: The process groups of this process.
         blackbox_path: File of the black box, `None` where it has none.
@@ -114,16 +116,14 @@ class Recorder:
         self, box: BlackBox, deadline_of: Callable[[str], tuple[float, str]] | None = None
     ) -> None:
         self.open_section: OpenSection | None = None
-        self.open_collectives: dict[int, OpenCollective] = {}
+        self.open_collectives: dict[int, tuple[str, float, GroupEntry | None]] = {}
         self.finished_sections: deque[FinishedSection] = deque(maxlen=1000)
         self.groups = ProcessGroups(box)
         self.deadline_of = deadline_of or (lambda name: (0.0, ""))
         self.blackbox_path = box.path
         self._box = box
-        self._sites = CallSites()
+        self._sites = CallSites(box.text)
         self._indices: dict[str, int] = {}
-        self._last_collective: tuple[int, int, int, int, int, int, float] | None = None
-        self._last_ended_s = 0.0
 
     def begin_section(self, name: str, about: dict[str, object]) -> OpenSection | None:
         """Enter a section; returns `None` for a nested one."""
@@ -138,7 +138,7 @@ class Recorder:
             name, index, now_s, deadline_s, reason, threading.get_ident(),
             threading.get_native_id(), about, phase_began_s=now_s,
         )  # fmt: skip
-        self._write_last_collective()
+        self._box.keep_last_collective()
         self._box.event(layout.SECTION_BEGINS, self._box.text(name), now_s, sequence=index)
         self._box.section_counted()
         self._write_place(section)
@@ -194,79 +194,54 @@ class Recorder:
 
     def begin_collective(
         self,
+        thread_id: int,
         op: str,
         group: object,
         num_bytes: int,
         is_async: bool,
         is_counted: bool,
-        depth: int = 2,
-    ) -> OpenCollective:
-        """Enter a collective.
+    ) -> int:
+        """Enter a collective, called by the function that stands in for it.
+
+        From here to `end_collective` what torch calls in turn is not recorded.
 
         Args:
+            thread_id: `threading.get_ident()`.
             op: Name of the function.
             group: The process group as the caller gave it, `None` = default.
             num_bytes: Payload (bytes), 0 = unknown.
             is_async: Whether it only posts the work.
             is_counted: Whether every member of the group takes part in it, so that it has a
                 sequence number; sends and receives have none.
-            depth: Frames between here and the caller.
+
+        Returns:
+            Its place in the black box, for `end_collective`.
         """
-        thread_id = threading.get_ident()
-        current = OpenCollective(op, thread_id)
-        # First of all: while it is there, what torch calls in turn is not recorded.
-        self.open_collectives[thread_id] = current
         box = self._box
         entry = self.groups.entry(group)
-        slot, sequence = layout.NO_GROUP, 0
+        slot, sequence = _NO_GROUP, 0
+        is_in_section = self.open_section is not None
         if entry is not None:
             slot = entry.slot
             if is_counted:
                 sequence = entry.entered = entry.entered + 1
                 box.group_entered(slot, sequence)
-            current.group = entry
-        current.site = site = self._sites.of_caller(depth)
-        site_number, op_number = box.text(site), box.text(op)
-        current.flags = flags = layout.ASYNC if is_async else 0
-        current.began_s = now_s = _now_s()
-        box.collective(op_number, slot, site_number, flags, sequence, num_bytes, now_s)
-        if self.open_section is not None:
-            if entry is not None:
+            if is_in_section:
                 entry.in_section = True
-            current.event_at = box.event(
-                layout.COLLECTIVE_BEGINS, op_number, now_s, slot, site_number, sequence,
-                num_bytes, flags,
-            )  # fmt: skip
-        else:
-            self._last_collective = (
-                op_number, slot, site_number, flags, sequence, num_bytes, now_s,
-            )  # fmt: skip
-        return current
-
-    def end_collective(self, current: OpenCollective, is_counted: bool, raised: bool) -> None:
-        """Leave the collective that `begin_collective` returned."""
+        site = self._sites.number_of(_getframe(2))
+        op_number = box.text_number(op) or box.text(op)
         now_s = _now_s()
-        box = self._box
-        box.collective_ended(now_s)
-        if current.event_at:
-            box.event_ended(current.event_at, now_s)
-        else:
-            self._last_ended_s = now_s
-        if current.group is not None and is_counted:
-            current.group.returned += 1
-            box.group_returned(current.group.slot, current.group.returned)
-        if raised:
-            box.collective_raised(current.flags | layout.RAISED)
-        self.open_collectives.pop(current.thread_id, None)
+        self.open_collectives[thread_id] = (op, now_s, entry)
+        return box.collective(
+            op_number, slot, site, is_async is True, sequence, num_bytes, now_s, is_in_section
+        )
 
-    def _write_last_collective(self) -> None:
-        last, self._last_collective = self._last_collective, None
-        if last is not None:
-            op, slot, site, flags, sequence, num_bytes, began_s = last
-            self._box.event(
-                layout.COLLECTIVE_BEGINS, op, began_s, slot, site, sequence, num_bytes,
-                flags | layout.BEFORE_SECTION, self._last_ended_s,
-            )  # fmt: skip
+    def end_collective(self, thread_id: int, at: int, raised: bool) -> None:
+        """Leave the collective that `begin_collective` entered at this place."""
+        self._box.collective_ended(at, _now_s())
+        if raised:
+            self._box.collective_raised(at)
+        self.open_collectives.pop(thread_id, None)
 
     def _write_place(self, section: OpenSection) -> None:
         self._box.section(

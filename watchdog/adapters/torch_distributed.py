@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from watchdog.incident_worker import run_guarded
 from watchdog.notices import notice_once
 from watchdog.process_watch import current_watch, ensure_started
-from watchdog.recorder import OpenCollective, Recorder, active
+from watchdog.recorder import Recorder, active
 
 MODULE = "torch.distributed.distributed_c10d"
 
@@ -106,39 +106,39 @@ def _recorded(op: Op, original: Callable[..., Any]) -> Callable[..., Any]:
     is_posting = name in ("isend", "irecv", "batch_isend_irecv")
     get_ident = threading.get_ident
 
-    def begin(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        num_args = len(args)
-        group = args[group_at] if num_args > group_at else kwargs.get("group")
-        is_async = args[async_at] if num_args > async_at else kwargs.get("async_op", is_posting)
-        tensor = args[payload_at] if num_args > payload_at else kwargs.get(payload)
-        num_bytes = getattr(tensor, "nbytes", 0)
-        return recorder.begin_collective(name, group, num_bytes, is_async, is_counted, 3)
-
     @functools.wraps(original)
     def recorded(*args: Any, **kwargs: Any) -> Any:
         recorder = active.recorder
-        if recorder is None or get_ident() in recorder.open_collectives:
+        if recorder is None:
+            return original(*args, **kwargs)
+        thread_id = get_ident()
+        if thread_id in recorder.open_collectives:
             return original(*args, **kwargs)
         try:
-            current = begin(recorder, args, kwargs)
+            num_args = len(args)
+            group = args[group_at] if num_args > group_at else kwargs.get("group")
+            is_async = args[async_at] if num_args > async_at else kwargs.get("async_op", is_posting)
+            tensor = args[payload_at] if num_args > payload_at else kwargs.get(payload)
+            num_bytes = getattr(tensor, "nbytes", 0)
+            at = recorder.begin_collective(thread_id, name, group, num_bytes, is_async, is_counted)
         except Exception as error:
-            recorder.open_collectives.pop(get_ident(), None)
+            recorder.open_collectives.pop(thread_id, None)
             _failed(error)
             return original(*args, **kwargs)
         try:
             result = original(*args, **kwargs)
         except BaseException:
-            _end(recorder, current, is_counted, True)
+            _end(recorder, thread_id, at, True)
             raise
-        _end(recorder, current, is_counted, False)
+        _end(recorder, thread_id, at, False)
         return result
 
     return recorded
 
 
-def _end(recorder: Recorder, current: OpenCollective, is_counted: bool, raised: bool) -> None:
+def _end(recorder: Recorder, thread_id: int, at: int, raised: bool) -> None:
     try:
-        recorder.end_collective(current, is_counted, raised)
+        recorder.end_collective(thread_id, at, raised)
     except Exception as error:
         _failed(error)
 
