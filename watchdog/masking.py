@@ -16,45 +16,44 @@ from typing import Literal
 
 MASK = "<masked>"
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # A name is cut into words at `_`, `-`, `.`, spaces and where case changes; one of these words
 # makes it a secret's.
-_SECRET_WORDS = frozenset(
-    """
+_SECRET_WORDS = _words("""
     secret secrets password passwords passwd passphrase passcode credential credentials cred creds
     auth authorization authentication authkey cookie cookies apikey apikeys accesskey secretkey
     privatekey sas dsn
-    """.split()
-)
+    """)
 _SECRET_ENDINGS = ("password", "passwd", "secret", "token", "apikey", "credentials")
 # Words that mean a secret beside some words and something harmless beside others.
-_SECRET_BESIDE_KEY = frozenset(
-    "access account api app aws azure encryption gcp hub openai service signing ssh wandb".split()
+_SECRET_BESIDE_KEY = _words(
+    "access account api app aws azure encryption gcp hub openai service signing ssh wandb"
 )
-_HARMLESS_BESIDE_KEY = frozenset(
-    """
+_HARMLESS_BESIDE_KEY = _words("""
     attention attn batch bias cache column columns compare data dataset dict dim embedding error
     eval extra feature field fields file filter foreign group head heads id ids image index info
     input inputs item json label layer layers layernorm lora map mapping meta metadata metric
     missing multimodal norm num output padding pad path pg position primary prompt proj projection
     qk query rank record reduce rendezvous reward row sample schema shard sort state store target
     tensor tool unexpected unique valid value values weight weights
-    """.split()
+    """)
+_HARMLESS_BESIDE_PRIVATE = _words(
+    "address bytes dirty host interface ip memory network port repo rss use"
 )
-_HARMLESS_BESIDE_PRIVATE = frozenset(
-    "address bytes dirty host interface ip memory network port repo rss use".split()
-)
-_SECRET_BESIDE_TOKENS = frozenset("access api hf hub personal refresh session".split())
-_HARMLESS_BESIDE_TOKEN = frozenset(
-    """
+_SECRET_BESIDE_TOKENS = _words("access api hf hub personal refresh session")
+_HARMLESS_BESIDE_TOKEN = _words("""
     add audio avg batch begin block bos budget bucket chat chunk cls count cu cut decode drop embed
     embedding end eod eos eot expert expand extra fill first generate global ids ignore image
     index input is last len length level limit logprob logprobs loss mask max mean min new num
     number output pad padding parallel per prefill predict prefix prompt ratio reserved response
     reward sampling scale sep sequence size special start stop think total truncate type unk
     video vision vocab wise
-    """.split()
-)
-_SECRET_BESIDE_PASS = frozenset("db ftp git http imap mysql proxy redis smtp sudo user".split())
+    """)
+_SECRET_BESIDE_PASS = _words("db ftp git http imap mysql proxy redis smtp sudo user")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NOTHING = re.compile(r"(?:\\?[\"'])?(?:none|null|true|false|)(?:\\?[\"'])?", re.IGNORECASE)

@@ -15,21 +15,27 @@ from watchdog.masking import (
     mask_value,
 )
 
-SECRET_NAMES = """
+
+def words(text):
+    return text.split()
+
+
+SECRET_NAMES = words("""
 HF_TOKEN hf_token --hf-token HUGGING_FACE_HUB_TOKEN WANDB_API_KEY wandb_key apiKey api-key APIKEY
 AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID AWS_SESSION_TOKEN password DB_PASSWORD db_passwd passwd
 ray_redis_password GOOGLE_APPLICATION_CREDENTIALS Authorization auth_header cookie Set-Cookie
 SSH_PRIVATE_KEY private_key authkey token authToken access_token mytoken DB_PWD SENTRY_DSN
 sglang_api_key access_tokens client_secret secrets
-""".split()
-HARMLESS_NAMES = """
-tokenizer tokenizer_path max_tokens max_token_len num_key_value_heads key_padding_mask keep_old_actor
-key_value_channels lora_rank author authors eos_token eos_token_id pad_token num_tokens tokens
+""")
+HARMLESS_NAMES = words("""
+tokenizer tokenizer_path max_tokens max_token_len num_key_value_heads key_padding_mask
+keep_old_actor key_value_channels lora_rank author authors
+eos_token eos_token_id pad_token num_tokens tokens
 total_tokens token_ids skip_tokenizer_init input_key label_key metadata_key apply_chat_template
 PWD OLDPWD keyboard monkey key forward_pass passes private_rss_bytes hub_private_repo KeyError
 qk_layernorm group_query_attention max_tokens_per_gpu tokens_per_step NCCL_IB_HCA compass store_key
 token_level_loss missing_keys unexpected_keys AuthenticationError detoken reward_key eval_input_key
-""".split()
+""")
 
 SHAPES = {
     "openai": "sk-proj-abcdEFGH1234567890",
