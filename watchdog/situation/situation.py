@@ -7,6 +7,7 @@ from functools import cached_property
 
 from watchdog.evidence import Evidence, Flag, LogEvent, Process
 from watchdog.situation import lines
+from watchdog.situation.engine_history import EngineHistory, counts_on
 from watchdog.situation.logs import Logs
 from watchdog.situation.movement import Movement, movement
 from watchdog.situation.switches import Switches
@@ -15,6 +16,9 @@ from watchdog.waits.patterns import WaitKind
 
 WAITING_TOGETHER: frozenset[WaitKind] = frozenset({"collective", "rendezvous", "store"})
 """Kinds of wait that end when the peers come."""
+
+
+_ENGINE_KINDS = ("engine_control", "engine_load", "requests_held")
 
 
 class Situation:
@@ -95,7 +99,24 @@ class Situation:
     @cached_property
     def movements(self) -> dict[str, Movement]:
         """Whether every process moves, by key."""
-        return {p.key: movement(p, self.wait(p).kind) for p in self.evidence.processes}
+        return {p.key: self._movement(p) for p in self.evidence.processes}
+
+    def _movement(self, process: Process) -> Movement:
+        seen = movement(process, self.wait(process).kind)
+        if seen.moving or self.wait(process).kind in (
+            "paused_memory",
+            "stopped",
+            "dead",
+            "gil_held",
+        ):
+            return seen
+        own = [
+            e for e in self.evidence.log_events if process.pid is not None and e.pid == process.pid
+        ]
+        loads = tuple(e for e in own if e.kind == "engine_load")
+        if loads and counts_on(loads):
+            return Movement(True, f"its engine generates: {loads[-1].text[:160]}")
+        return seen
 
     def moving(self, process: Process) -> bool | None:
         """Whether two looks at it differ; `None` with one look."""
@@ -121,6 +142,18 @@ class Situation:
     def flag(self, name: str) -> Flag | None:
         """The flag of this name (dots or underscores), `None` where it was not given."""
         return self.switches.flag(name)
+
+    @cached_property
+    def engine_histories(self) -> tuple[EngineHistory, ...]:
+        """The control calls of every engine that left lines, by index."""
+        indices = sorted({e.engine for e in self.evidence.log_events if e.engine is not None})
+        found = [EngineHistory(index, self.logs.of_engine(index)) for index in indices]
+        stray = [
+            e for e in self.evidence.log_events if e.engine is None and e.kind in _ENGINE_KINDS
+        ]
+        if stray:
+            found.append(EngineHistory(None, stray))
+        return tuple(found)
 
     # -- lifecycle ------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import re
 from watchdog.evidence import LogEvent, Process
 from watchdog.findings import Culprit
 from watchdog.situation import Situation, lines
+from watchdog.verdict import odd_ranks
 from watchdog.verdict.judgement import Judgement, accused, accused_by_log, name_of, names_of
 
 _MEMBERS = ("trainer", "engine", "engine_worker")
@@ -17,16 +18,19 @@ def dead_member(situation: Situation) -> Judgement | None:
     """A trainer, engine or engine worker that is gone, unless it ended after a time-out.
 
     The end of a rank that was taken down by its own watchdog is a consequence; so are all ends
-    after the first.
+    after the first. Who is stopped or blocked for sure at the same time is named as well.
     """
     dead = first_dead(situation)
     if not dead:
         return None
-    culprits = tuple(_one_each([culprit for culprit in dead]))
-    first = culprits[0]
-    waiting = tuple(p for p in situation.trainers if p.key not in {c.process for c in culprits})
-    chain = (f"{names_of(waiting)} wait for {first.process}",) if waiting else ()
-    return Judgement("crashed", f"{first.process} is gone: {first.why}", culprits, chain)
+    blocked = odd_ranks.blocked_for_sure(situation)
+    culprits = tuple(_one_each([*dead, *(blocked.culprits if blocked else ())]))
+    named = {culprit.process for culprit in culprits}
+    waiting = tuple(p for p in situation.trainers if p.key not in named)
+    chain = (f"{names_of(waiting)} wait for {', '.join(sorted(named))}",) if waiting else ()
+    return Judgement(
+        "crashed", f"{culprits[0].process} is gone: {culprits[0].why}", culprits, chain
+    )
 
 
 def first_dead(situation: Situation) -> tuple[Culprit, ...]:

@@ -41,20 +41,16 @@ _ALONE = "does not wait where the others wait"
 
 
 def blocked_for_sure(situation: Situation) -> Judgement | None:
-    """A member that is stopped, or blocked in a page fault, or keeps the GIL while it waits."""
-    for kind in SURE:
-        found = situation.doing(kind, among=(*situation.trainers, *situation.engines))
-        if found:
-            culprits = tuple(
-                accused(situation, p, f"{name_of(p)} is {phrase(situation.wait(p))}") for p in found
-            )
-            return Judgement(
-                "hung",
-                f"{names_of(found)}: {phrase(situation.wait(found[0]))}.",
-                culprits,
-                _chain(situation, found),
-            )
-    return None
+    """Members that are stopped, or blocked in a page fault, or keep the GIL while they wait."""
+    members = (*situation.trainers, *situation.engines)
+    found = tuple(p for kind in SURE for p in situation.doing(kind, among=members))
+    if not found:
+        return None
+    culprits = tuple(
+        accused(situation, p, f"{name_of(p)} is {phrase(situation.wait(p))}") for p in found
+    )
+    reason = "; ".join(f"{name_of(p)}: {phrase(situation.wait(p))}" for p in found[:4]) + "."
+    return Judgement("hung", reason, culprits, _chain(situation, found))
 
 
 def odd_ranks(situation: Situation) -> tuple[Process, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from watchdog.evidence import Process
 from watchdog.situation import Situation
 from watchdog.situation.situation import WAITING_TOGETHER
+from watchdog.verdict import targets
 from watchdog.verdict.groups import phrase
 from watchdog.verdict.judgement import Judgement, accused, name_of, names_of
 
@@ -20,7 +21,7 @@ def movers(situation: Situation) -> tuple[Process, ...]:
 
 def moving(situation: Situation) -> Judgement | None:
     """Somebody moves while the others wait for it, or everybody moves in spite of an alarm."""
-    found = movers(situation)
+    found = movers(situation) or moving_engine(situation)
     if not found:
         travelling = tuple(p for p in situation.trainers if situation.moving(p))
         if not travelling or len(travelling) < len(situation.trainers):
@@ -33,13 +34,21 @@ def moving(situation: Situation) -> Judgement | None:
     waiting = tuple(p for p in situation.trainers if p not in found)
     chain = (f"{names_of(waiting)} wait for {names_of(found)}",) if waiting else ()
     how = situation.movements[found[0].key].how
-    return Judgement(
-        "slow",
-        f"{names_of(found)}: {phrase(situation.wait(found[0]))}, and it moves ({how}).",
-        culprits,
-        chain,
-        progress=how,
-    )
+    reason = f"{names_of(found)}: {phrase(situation.wait(found[0]))}, and it moves ({how})."
+    return Judgement("slow", reason, culprits, chain, progress=how)
+
+
+def moving_engine(situation: Situation) -> tuple[Process, ...]:
+    """The engine that trainers wait for, or its workers, if they move; may be empty."""
+    for caller in situation.doing("rpc"):
+        engine = targets.called_engine(situation, caller)
+        if engine is None:
+            continue
+        family = tuple(p for p in situation.engines if p.engine == engine.engine)
+        found = tuple(p for p in family if situation.moving(p) and situation.wait(p).kind != "idle")
+        if found:
+            return found
+    return ()
 
 
 def healthy(situation: Situation) -> Judgement | None:
