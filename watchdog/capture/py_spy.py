@@ -1,0 +1,190 @@
+"""py-spy, from a child process: the stacks of any Python process, also one that cannot speak.
+
+Non-blocking, so that the process that is looked at is never stopped: what it reads may be torn,
+then it is read again. With native frames there is no such mode: py-spy stops the process for
+about a second. That is for suspects only, and never for a process that is stopped already.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+from typing import Any
+
+from watchdog.capture import proc, ptrace
+from watchdog.evidence import Frame, Gap, StackSample, ThreadStack
+from watchdog.masking import mask_text, mask_value
+
+_ATTEMPTS = 3
+_MAX_LOCAL_CHARS = 500
+_REFUSED = ("permission denied", "operation not permitted", "os error 1)", "os error 13)")
+_NOT_PYTHON = ("find python version", "find interpreter", "find a python interpreter")
+
+
+class _DumpError(Exception):
+    """No dump this time.
+
+    Attributes:
+        remedy: What to do about it.
+        is_final: Whether asking again is pointless.
+    """
+
+    def __init__(self, why: str, remedy: str = "", *, is_final: bool = True) -> None:
+        super().__init__(why)
+        self.remedy = remedy
+        self.is_final = is_final
+
+
+def locate() -> str | None:
+    """The py-spy that was installed beside this Python, else the one on the PATH."""
+    beside = Path(sys.executable or "python").parent
+    for folder in (beside, Path(sysconfig.get_path("scripts"))):
+        if os.access(folder / "py-spy", os.X_OK):
+            return str(folder / "py-spy")
+    return shutil.which("py-spy")
+
+
+def dump(
+    pid: int, *, native: bool = False, timeout_s: float = 4.0, _program: str | None = None
+) -> StackSample | Gap:
+    """The stacks of all Python threads of a process.
+
+    Args:
+        pid: A process of this host.
+        native: With C and C++ frames; stops the process while it is read.
+        timeout_s: For all attempts together (s); py-spy is killed at its end.
+
+    Returns:
+        The sample, or the gap: py-spy is missing, was refused, took too long, or the process is
+        gone, stopped (native only) or no Python process.
+    """
+    deadline_s = time.monotonic() + timeout_s
+    what = f"{'native ' if native else ''}stacks of pid {pid} by py-spy"
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return _dump_once(pid, native, deadline_s, _program or locate())
+        except _DumpError as error:
+            if error.is_final or attempt == _ATTEMPTS:
+                return Gap(what, str(error), error.remedy)
+    raise AssertionError("unreachable")
+
+
+def sample_of_json(text: str, pid: int, *, native: bool = False) -> StackSample:
+    """Read what `py-spy dump --json` prints.
+
+    Raises:
+        ValueError: It is not that, or lists no thread.
+    """
+    data = json.loads(text)
+    if not isinstance(data, list) or not data:
+        raise ValueError("py-spy listed no thread")
+    threads = [_thread(entry) for entry in data if isinstance(entry, dict)]
+    threads.sort(key=lambda thread: thread.os_thread_id != pid and thread.name != "MainThread")
+    source = "py-spy --native" if native else "py-spy"
+    return StackSample(tuple(threads), source, taken_at_s=time.time())
+
+
+def _dump_once(pid: int, native: bool, deadline_s: float, program: str | None) -> StackSample:
+    if program is None:
+        raise _DumpError("py-spy is not installed", f"{sys.executable} -m pip install py-spy")
+    state = proc.state(pid)
+    if state in ("", "Z", "X"):
+        raise _DumpError("the process is a zombie" if state == "Z" else "the process is gone")
+    if native and state in ("T", "t"):
+        # Attaching to a stopped process fails, and may leave it in a state that is not ours.
+        raise _DumpError(f"the process is stopped ({state})")
+    mode = "--native" if native else "--nonblocking"
+    command = [program, "dump", "--pid", str(pid), "--json", "--full-filenames", mode]
+    try:
+        done = _run(command, pid, deadline_s)
+    except OSError as error:
+        raise _DumpError(f"py-spy cannot be started: {error}") from error
+    if done.returncode != 0:
+        raise _failure(done.stderr, pid)
+    try:
+        return sample_of_json(done.stdout, pid, native=native)
+    except (ValueError, KeyError, TypeError) as error:
+        raise _DumpError(f"py-spy's answer is unusable: {error}", is_final=False) from error
+
+
+def _run(command: list[str], pid: int, deadline_s: float) -> subprocess.CompletedProcess[str]:
+    # A preloaded library is meant for the trainer; it must not come to life in py-spy.
+    environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    left_s = max(0.05, deadline_s - time.monotonic())
+    try:
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=left_s, env=environ, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        if "--native" in command:
+            _continue_if_left_stopped(pid)
+        raise _DumpError(
+            f"py-spy did not answer within {left_s:.1f} s and was ended",
+            f"look by hand: {' '.join(command)}",
+        ) from None
+
+
+def _continue_if_left_stopped(pid: int) -> None:
+    # py-spy attaches by a stop signal; killed between signal and detaching, it leaves the signal.
+    # The process ran before (`_dump_once` looked), so running is what it is brought back to.
+    deadline_s = time.monotonic() + 0.2
+    while time.monotonic() < deadline_s:
+        if proc.state(pid) == "T":
+            os.kill(pid, signal.SIGCONT)
+            return
+        time.sleep(0.02)
+
+
+def _failure(stderr: str, pid: int) -> _DumpError:
+    lower = stderr.lower()
+    why = _cause(stderr)
+    if not proc.state(pid):
+        return _DumpError("the process is gone")
+    if any(words in lower for words in _REFUSED):
+        return _DumpError(f"py-spy was refused: {why}", ptrace.how_to_allow())
+    if any(words in lower for words in _NOT_PYTHON):
+        return _DumpError("it is not a Python process, or of a version that py-spy does not know")
+    return _DumpError(f"py-spy failed: {why}", is_final=False)
+
+
+def _cause(stderr: str) -> str:
+    # `Error: <what>`, then numbered causes, then a stack of py-spy's own.
+    lines = [line.strip() for line in stderr.split("Stack backtrace:")[0].splitlines()]
+    said = [line for line in lines if line and line != "Caused by:"]
+    return mask_text("; ".join(said)[:300]) or "no word why"
+
+
+def _thread(entry: dict[str, Any]) -> ThreadStack:
+    return ThreadStack(
+        name=str(entry.get("thread_name") or ""),
+        frames=tuple(_frame(frame) for frame in entry.get("frames") or ()),
+        os_thread_id=entry.get("os_thread_id"),
+        active=entry.get("active"),
+        owns_gil=entry.get("owns_gil"),
+    )
+
+
+def _frame(entry: dict[str, Any]) -> Frame:
+    native = entry.get("module") is not None
+    name, file = str(entry.get("name") or ""), str(entry.get("filename") or "")
+    return Frame(
+        # py-spy gives the qualified name where Python keeps one: `Thread.run`.
+        function=name if native else name.rpartition(".")[2],
+        file=file,
+        line=int(entry.get("line") or 0),
+        native=native,
+        locals={
+            str(local["name"]): mask_value(
+                str(local["name"]), str(local.get("repr") or "")[:_MAX_LOCAL_CHARS]
+            )
+            for local in entry.get("locals") or ()
+        },
+    )
