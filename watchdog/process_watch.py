@@ -1,0 +1,230 @@
+"""The watch over one process: black box, recorder and monitor, started when it proves a rank.
+
+What could harm the host, and where it is kept from it:
+    - raise: every entrance is guarded by its caller, and what runs on our threads by
+      `run_guarded`.
+    - block: the run folder, which may lie on a disk that hangs, is touched by our threads only;
+      the training thread creates the black box in shared memory.
+    - keep it alive: both threads are daemons; at exit a report being written gets 5 s.
+    - fork: a child has no watch, and leaves the parent's black box alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import threading
+from dataclasses import replace
+
+from watchdog.dead_mans_switch import MARGIN_S, DeadMansSwitch
+from watchdog.deadlines import Deadlines
+from watchdog.incident_worker import run_guarded
+from watchdog.monitor import Hooks, Monitor
+from watchdog.notices import notice, notice_once
+from watchdog.process_identity import (
+    OWNER_VARIABLE,
+    RUN_VARIABLE,
+    ProcessIdentity,
+    process_identity,
+    run_name,
+)
+from watchdog.recorder import FinishedSection, OpenSection, Recorder, active
+from watchdog.run_folder import RunFolder
+from watchdog.settings import Settings, knobs
+from watchdog.stall_context import StallContext
+from watchdog.sync_log import FILE_NAME, append_line, sync_line
+
+_STOP_TIMEOUT_S = 5.0
+
+_watch: ProcessWatch | None = None
+_start_lock = threading.Lock()
+_has_failed = False
+
+
+class ProcessWatch:
+    """All parts of the watch, wired together.
+
+    Attributes:
+        settings: All settings.
+        identity: This process.
+        folder: Where its files lie.
+        recorder: What the training thread writes to.
+        monitor: The thread that looks.
+    """
+
+    def __init__(self, settings: Settings, identity: ProcessIdentity, run: str) -> None:
+        self.settings = settings
+        self.identity = identity
+        self.folder = RunFolder(settings, run, identity)
+        self._box = self.folder.create_blackbox()
+        self._deadlines = Deadlines(settings)
+        self.recorder = Recorder(self._box, self._deadline_of)
+        self._switch = DeadMansSwitch(self.folder.ranks / f"{self.folder.name}.faulthandler")
+        self.monitor = Monitor(
+            settings,
+            self.recorder,
+            Hooks(_report, _first_sample, self._finished, self._switch.disarm),
+            deadlines=self._deadlines,
+            identity=lambda: self.identity,
+            run_folder=self.folder.path,
+        )
+
+    def start(self) -> None:
+        """Start the threads, and write marks from now on."""
+        threading.Thread(
+            target=run_guarded,
+            args=(self._prepare,),
+            name="weight-sync-watchdog-start",
+            daemon=True,
+        ).start()
+        self.monitor.start()
+        active.recorder = self.recorder
+
+    def stop(self) -> None:
+        """End the threads and clear up. Never raises."""
+        active.recorder = None
+        run_guarded(self._stop)
+
+    def begin_section(self, name: str, about: dict[str, object]) -> OpenSection | None:
+        """Enter a section, with the C timer behind it; `None` if it is a nested one."""
+        section = self.recorder.begin_section(name, about)
+        if section is not None:
+            self._switch.arm(section.deadline_s + MARGIN_S)
+        return section
+
+    def end_section(self, section: OpenSection, raised: str) -> None:
+        """Leave a section."""
+        self._switch.disarm()
+        self.recorder.end_section(section, raised)
+
+    def set_framework(self, framework: str) -> None:
+        """Say which framework this process runs."""
+        self.identity = replace(self.identity, framework=framework)
+        self._write_identity()
+
+    def learn_ranks(self) -> None:
+        """Ask torch for rank and world size, where they were not known at the start."""
+        if self.identity.rank is None or self.identity.world_size is None:
+            identity = process_identity(os.environ)
+            self.identity = replace(
+                self.identity, rank=identity.rank, world_size=identity.world_size
+            )
+            self._write_identity()
+
+    def _write_identity(self) -> None:
+        self._box.set_identity(self.identity.as_json() | {"run": self.folder.run})
+
+    def _prepare(self) -> None:
+        self.folder.prepare(self._box)
+        self._switch.open()
+        if self.identity.local_rank in (0, None) and self.identity.rank in (0, None):
+            for warning in self.settings.warnings:
+                notice(warning)
+            notice(_start_line(self))
+
+    def _deadline_of(self, name: str) -> tuple[float, str]:
+        timeout_s = self.recorder.groups.shortest_timeout_s()
+        warning = self._deadlines.warning(timeout_s)
+        if warning and self.identity.rank in (0, None):
+            notice_once("deadline", warning)
+        return self._deadlines.of_section(name, timeout_s)
+
+    def _finished(self, finished: FinishedSection, incident: str | None) -> None:
+        line = sync_line(finished, self.identity, incident)
+        if incident is not None:
+            folder = self.folder.path / "incidents" / incident
+            if folder.is_dir():
+                append_line(folder / "recovered.jsonl", line)
+            notice(f"{finished.section.name} {finished.section.index} ended after all "
+                   f"({finished.raised or 'no error'}, {line['duration_s']} s)")  # fmt: skip
+        if self.identity.rank == self.folder.lowest_rank_here():
+            self.folder.path.mkdir(parents=True, exist_ok=True)
+            append_line(self.folder.path / FILE_NAME, line)
+
+    def _stop(self) -> None:
+        self.monitor.stop(_STOP_TIMEOUT_S)
+        self._switch.close()
+        self._box.exited()
+        self.folder.leave()
+
+
+def current_watch() -> ProcessWatch | None:
+    """The watch over this process, `None` before it started."""
+    return _watch
+
+
+def ensure_started(rank: int | None = None, world_size: int | None = None) -> ProcessWatch | None:
+    """Start the watch over this process, once. Never raises.
+
+    Args:
+        rank: Rank that the caller knows.
+        world_size: World size that the caller knows.
+
+    Returns:
+        The watch, `None` when the watchdog is off or could not start (it says so once).
+    """
+    global _watch, _has_failed
+    if _watch is not None or _has_failed:
+        return _watch
+    with _start_lock:
+        if _watch is None and not _has_failed:
+            try:
+                _watch = _started(rank, world_size)
+            except Exception as error:
+                notice_once("start", f"could not start, training goes on without: {error!r}")
+            _has_failed = _watch is None
+    return _watch
+
+
+def stop() -> None:
+    """End the watch over this process, e.g. before its interpreter ends."""
+    global _watch
+    watch, _watch = _watch, None
+    if watch is not None:
+        watch.stop()
+
+
+def _started(rank: int | None, world_size: int | None) -> ProcessWatch | None:
+    settings = Settings.from_environ(os.environ)
+    if not settings.enabled:
+        return None
+    identity = process_identity(os.environ, rank=rank, world_size=world_size)
+    run = run_name(os.environ)
+    watch = ProcessWatch(settings, identity, run)
+    # For the children of this process: the same folder, and whose rank it is that they inherit.
+    os.environ[RUN_VARIABLE] = run
+    os.environ["MILES_WATCHDOG_DIR"] = str(watch.folder.path.parent)
+    if identity.role == "trainer":
+        os.environ[OWNER_VARIABLE] = f"{identity.rank}:{identity.pid}"
+    watch.start()
+    atexit.register(stop)
+    os.register_at_fork(after_in_child=_forget_in_child)
+    return watch
+
+
+def _forget_in_child() -> None:
+    global _watch, _start_lock, _has_failed
+    _watch, _start_lock, _has_failed = None, threading.Lock(), False
+    active.recorder = None
+
+
+def _start_line(watch: ProcessWatch) -> str:
+    changed = [
+        f"{knob.variable.removeprefix('MILES_WATCHDOG_')}={knob.value}"
+        for knob in knobs(watch.settings)
+        if knob.origin == "environment" and knob.variable not in ("MILES_WATCHDOG",)
+    ]
+    return f"on; files in {watch.folder.path}; " + (", ".join(changed) or "default settings")
+
+
+def _first_sample(context: StallContext) -> object:
+    incident = importlib.import_module("watchdog.incident")
+    take = getattr(incident, "first_sample", None)
+    return None if take is None else take(context)
+
+
+def _report(context: StallContext) -> None:
+    # Imported at a stall only: it brings most of the package, and a healthy run needs none.
+    incident = importlib.import_module("watchdog.incident")
+    incident.handle_stall(context, settings=context.settings)

@@ -1,0 +1,131 @@
+"""Where the files of a run lie, and who clears them up.
+
+    <dir>/<run>/ranks/<rank>.blackbox      link to the black box
+    <dir>/<run>/ranks/<rank>.faulthandler  stack written by a C timer, only if it fired
+    <dir>/<run>/syncs.jsonl
+    <dir>/<run>/incidents/<id>/
+
+Black boxes lie in shared memory (/dev/shm). A store into a mapped file of a disk may block for
+as long as that disk or its server does, and training would wait for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from watchdog.blackbox import BlackBox, read_blackbox
+from watchdog.errors import WatchdogError
+from watchdog.notices import notice_once
+from watchdog.process_identity import ProcessIdentity, started_ticks
+from watchdog.settings import Settings
+
+_SHARED_MEMORY = Path("/dev/shm")
+SUFFIX = ".blackbox"
+
+
+class RunFolder:
+    """The folder of one run, as one process of it uses it.
+
+    Attributes:
+        path: `<dir>/<run>`, absolute.
+        run: Name of the run.
+        name: What this process is called in `ranks/`: its rank, or role and pid.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        run: str,
+        identity: ProcessIdentity,
+        *,
+        shared_memory: Path = _SHARED_MEMORY,
+    ) -> None:
+        self.run = run
+        self.path = Path(os.path.abspath(os.path.expanduser(settings.dir))) / run
+        self._identity = identity
+        self._local = shared_memory / f"miles-watchdog-{os.getuid()}" / run
+        self.name = self._free_name()
+
+    @property
+    def ranks(self) -> Path:
+        """Folder of the black boxes."""
+        return self.path / "ranks"
+
+    def create_blackbox(self) -> BlackBox:
+        """Create the box in shared memory, else in the run folder, else in plain memory."""
+        contents = self._identity.as_json() | {"run": self.run}
+        failures = []
+        for folder in (self._local, self.ranks):
+            try:
+                folder.mkdir(mode=0o700 if folder is self._local else 0o755, parents=True,
+                             exist_ok=True)  # fmt: skip
+                _refuse_foreign(folder)
+                return BlackBox.create(folder / f"{self.name}{SUFFIX}", contents)
+            except OSError as error:
+                failures.append(f"{folder}: {error.strerror or error}")
+        notice_once(
+            "blackbox",
+            f"no black box that outlives rank {self._identity.rank} ({'; '.join(failures)})",
+        )
+        return BlackBox.anonymous(contents)
+
+    def prepare(self, box: BlackBox) -> None:
+        """Create the folder and link the box into it. Says once if that cannot be done."""
+        try:
+            self.ranks.mkdir(parents=True, exist_ok=True)
+            link = self.ranks / f"{self.name}{SUFFIX}"
+            if box.path is not None and box.path != link:
+                unfinished = link.with_name(f".{link.name}.{os.getpid()}")
+                unfinished.unlink(missing_ok=True)
+                unfinished.symlink_to(box.path)
+                os.replace(unfinished, link)
+        except OSError as error:
+            notice_once("folder", f"{self.path}: {error.strerror or error}; reports may be lost")
+
+    def lowest_rank_here(self) -> int | None:
+        """Lowest rank of the run that has a box on this host."""
+        ranks = [int(path.stem) for path in self._boxes() if path.stem.isdigit()]
+        return min(ranks, default=self._identity.rank)
+
+    def leave(self) -> None:
+        """Clear up after the last process of this host, if all of them ended on their own."""
+        boxes = self._boxes()
+        try:
+            if not all(read_blackbox(path, with_events=False).exited for path in boxes):
+                return
+        except WatchdogError:
+            return
+        for path in boxes:
+            path.unlink(missing_ok=True)
+            link = self.ranks / path.name
+            if link.is_symlink():
+                link.unlink(missing_ok=True)
+        for folder in (self._local, self._local.parent, self.ranks, self.path, self.path.parent):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    def _boxes(self) -> list[Path]:
+        folder = self._local if self._local.is_dir() else self.ranks
+        return sorted(folder.glob(f"*{SUFFIX}"))
+
+    def _free_name(self) -> str:
+        identity = self._identity
+        if identity.role != "trainer" or identity.rank is None:
+            return f"{identity.role}-{identity.pid}"
+        for folder in (self._local, self.ranks):
+            try:
+                other = read_blackbox(folder / f"{identity.rank}{SUFFIX}", with_events=False)
+            except WatchdogError:
+                continue
+            pid, ticks = other.identity.get("pid"), other.identity.get("pid_started_ticks")
+            is_here = other.identity.get("host") == identity.host and pid != identity.pid
+            if is_here and not other.exited and started_ticks(int(pid or 0)) == ticks != 0:
+                return f"{identity.rank}-{identity.pid}"
+        return str(identity.rank)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    if folder.stat().st_uid != os.getuid() and folder.is_relative_to(_SHARED_MEMORY):
+        raise PermissionError(f"{folder} belongs to somebody else")
