@@ -1,0 +1,64 @@
+"""The commands that would settle what is open."""
+
+from __future__ import annotations
+
+from watchdog.evidence import Process
+from watchdog.findings import Finding, Verdict
+from watchdog.situation import Situation
+from watchdog.verdict.judgement import rank_range
+
+
+def collect_next(
+    situation: Situation, verdict: Verdict, causes: tuple[Finding, ...]
+) -> tuple[str, ...]:
+    """What to run next, most telling first; empty where the cause is confirmed."""
+    if causes and causes[0].confidence == "confirmed" and verdict.state in ("hung", "crashed"):
+        return ()
+    asked: list[str] = []
+    if verdict.unaccounted:
+        missing = list(verdict.unaccounted)
+        asked.append(
+            f"Stacks of {rank_range(missing)}: on their nodes run"
+            " `for p in $(pgrep -f 'ray::.*Train|torchrun|train'); do py-spy dump --native --pid $p; done`"
+        )
+    asked += [
+        _second_look(situation, p)
+        for p in _suspects(situation, verdict)
+        if len(p.stacks) < 2 and p.pid
+    ]
+    asked += [_native(p) for p in _suspects(situation, verdict) if p.pid and not _has_native(p)]
+    if not situation.engines:
+        asked.append(
+            "Stacks of the rollout engines: `for p in $(pgrep -f 'sglang::|VLLM::|vllm serve'); do"
+            " py-spy dump --native --pid $p; done`, and the last 200 lines of every engine's log"
+        )
+    if not situation.evidence.log_events:
+        asked.append(
+            "The logs of all ranks, engines and the driver, whole: the earliest error decides"
+        )
+    if not situation.evidence.flags:
+        asked.append("The launch command and the resolved arguments (the log's `arguments` block)")
+    return tuple(dict.fromkeys(asked))
+
+
+def _suspects(situation: Situation, verdict: Verdict) -> list[Process]:
+    named = [
+        situation.processes[c.process] for c in verdict.culprits if c.process in situation.processes
+    ]
+    rank_0 = situation.trainer(0)
+    return named or ([rank_0] if rank_0 is not None else list(situation.trainers[:1]))
+
+
+def _second_look(situation: Situation, process: Process) -> str:
+    return (
+        f"A second sample of {process.key}, at least 30 s after the first:"
+        f" `py-spy dump --pid {process.pid}; cat /proc/{process.pid}/io /proc/{process.pid}/wchan`"
+    )
+
+
+def _native(process: Process) -> str:
+    return f"Native frames of {process.key}: `py-spy dump --native --pid {process.pid}`"
+
+
+def _has_native(process: Process) -> bool:
+    return any(f.native for sample in process.stacks for t in sample.threads for f in t.frames)

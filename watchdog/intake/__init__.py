@@ -1,0 +1,65 @@
+"""Reads what people have in hand after a hang, whatever it is called, into one evidence.
+
+Files are recognised by content. A file is either one thing as a whole (`DOCUMENTS`: JSON, a
+script, a configuration) or lines, among which blocks (`BLOCKS`: dumps, tables, tracebacks) and
+known log lines (`log_lines`) are found. All three give parts; in the end ranks, engines, hosts
+and pids are tied together over all files (`identity`), and one `Evidence` is built (`assemble`).
+
+Nothing in a file is ever executed, nothing is unpacked to disk, and whatever a file holds, time
+and memory stay bounded: what cannot be used becomes a gap that says why, and the rest is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from watchdog.errors import UnusableInputError
+from watchdog.evidence import Evidence
+from watchdog.intake.assemble import evidence_of
+from watchdog.intake.blocks import (
+    BlockKind,
+    faulthandler_text,
+    gdb_text,
+    pystack_text,
+    pyspy_text,
+    traceback_text,
+)
+from watchdog.intake.documents import DocumentKind, pyspy_json
+from watchdog.intake.parts import Parts
+from watchdog.intake.reading import Reader
+from watchdog.intake.sources import Progress, sources_of
+
+DOCUMENTS: tuple[DocumentKind, ...] = (pyspy_json,)
+BLOCKS: tuple[BlockKind, ...] = (
+    faulthandler_text,
+    gdb_text,
+    pystack_text,
+    pyspy_text,
+    traceback_text,
+)
+
+
+def evidence_from_paths(paths: Sequence[str | Path], progress: Progress | None = None) -> Evidence:
+    """Read files, folders and archives into one evidence.
+
+    Args:
+        paths: What was handed over, at least one; names mean nothing but hints on ranks.
+        progress: Hears how far the reading is.
+
+    Returns:
+        Evidence of origin `files`, or of a tool of ours where its evidence was among the files.
+        `gaps` lists what could not be used and why, `notes` how ranks were inferred.
+
+    Raises:
+        UnusableInputError: A path does not exist, or nothing in any file was understood; the
+            message names the files.
+    """
+    parts = Parts()
+    sources = sources_of(paths, parts)
+    Reader(parts, DOCUMENTS, BLOCKS, progress).read_all(sources)
+    if not parts.usable:
+        names = ", ".join(str(path) for path in paths[:5])
+        why = "; ".join(f"{gap.what}: {gap.why}" for gap in parts.gaps[:5])
+        raise UnusableInputError(f"nothing usable in {names}" + (f" ({why})" if why else ""))
+    return evidence_of(parts)

@@ -1,0 +1,185 @@
+"""Reads text line by line: takes prefixes off, collects blocks, recognises known lines.
+
+Several processes may write into one file at once, so every stream (lines with the same prefix)
+has its own open block: a traceback of one rank stays whole although others write between its
+lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from watchdog.intake.blocks import MAX_BLOCK_LINES, Block, BlockKind, Context
+from watchdog.intake.log_lines import events_of_line
+from watchdog.intake.log_store import FoldedEvents
+from watchdog.intake.markers import Marker, read_marker
+from watchdog.intake.parts import NOBODY, Parts, ProcessPart, RawEvent
+from watchdog.intake.prefixes import Line, PrefixReader
+from watchdog.intake.text import clean_line
+from watchdog.masking import mask_text
+
+MAX_OPEN_BLOCKS = 256
+MAX_STREAMS = 512
+MAX_SILENT_LINES = 2_000
+MAX_TEXT_CHARS = 2_000
+_ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
+ERROR_LITERALS = ("ERROR", "CRITICAL", "FATAL", "Error: ", "Exception: ")
+
+
+class LineReader:
+    """Feeds the lines of one file to the parsers of blocks and log lines.
+
+    Args:
+        context: What the file's name says.
+        blocks: Kinds of blocks, in order of precedence.
+        parts: Where everything goes.
+        slurm: Whether srun labelled the lines.
+    """
+
+    def __init__(
+        self, context: Context, blocks: Sequence[BlockKind], parts: Parts, slurm: bool = False
+    ) -> None:
+        self._context = context
+        self._base = context
+        self._blocks = blocks
+        self._parts = parts
+        self._prefixes = PrefixReader(slurm)
+        self._events = FoldedEvents()
+        self._open: dict[str, tuple[BlockKind, Block, int]] = {}
+        self._last: dict[str, tuple[int, Line]] = {}
+        self._moments: dict[str, Line] = {}
+
+    @property
+    def inside_block(self) -> bool:
+        """Whether a block is open, so that the next line matters whatever it holds."""
+        return bool(self._open)
+
+    def feed(self, number: int, raw: str, known: bool = True) -> None:
+        """Take the next line.
+
+        Args:
+            number: Its number, from 1; may leap.
+            raw: As it stands in the file, without the line's end.
+            known: Whether it may hold something known; otherwise it only is the last so far.
+        """
+        line = self._prefixes.read(clean_line(raw))
+        if self._open:
+            if self._continued(number, line):
+                return
+            self._close_silent(number)
+        if not line.text.strip():
+            return
+        self._remember(number, line)
+        if not known:
+            return
+        marker = read_marker(line.text)
+        if marker is not None:
+            self._follow(marker)
+        if not self._opened(number, line):
+            self._known_lines(number, line)
+
+    def close(self) -> None:
+        """Take the end of the file: open blocks are read as they are, events handed over."""
+        for stream in list(self._open):
+            self._close_block(stream)
+        for number, line in self._last.values():
+            self._parts.add_event(self._event("last_line", number, line, {}))
+        self._events.deliver(self._parts)
+
+    def _continued(self, number: int, line: Line) -> bool:
+        found = self._open.get(line.source)
+        if found is None:
+            return False
+        kind, block, _ = found
+        if len(block.lines) < MAX_BLOCK_LINES and kind.continues(line.text, block):
+            block.lines.append(line.text)
+            self._open[line.source] = (kind, block, number)
+            return True
+        self._close_block(line.source)
+        return False
+
+    def _close_silent(self, number: int) -> None:
+        for stream, (_, _, last) in list(self._open.items()):
+            if number - last > MAX_SILENT_LINES:
+                self._close_block(stream)
+
+    def _close_block(self, stream: str) -> None:
+        kind, block, _ = self._open.pop(stream)
+        try:
+            kind.parse(block, self._parts)
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+            self._parts.add_gap(
+                what=f"{self._base.file} from line {block.number}",
+                why=f"could not be read ({type(error).__name__}: {error})"[:300],
+            )
+
+    def _opened(self, number: int, line: Line) -> bool:
+        for kind in self._blocks:
+            if kind.opens(line.text):
+                if len(self._open) >= MAX_OPEN_BLOCKS:
+                    self._close_block(next(iter(self._open)))
+                context = replace(self._context, order=self._base.order + number * 1e-9)
+                block = Block(line, number, context, [line.text])
+                self._open[line.source] = (kind, block, number)
+                return True
+        return False
+
+    def _follow(self, marker: Marker) -> None:
+        who = marker.who if marker.resets or marker.who is not NOBODY else self._context.who
+        moment = marker.moment or self._context.moment
+        self._context = replace(self._context, who=who, moment=moment)
+        if marker.gap:
+            self._parts.add_process(
+                ProcessPart(
+                    who=who,
+                    file_who=self._base.file_who,
+                    file=self._base.file,
+                    moment=moment,
+                    gap=marker.gap,
+                )
+            )
+
+    def _remember(self, number: int, line: Line) -> None:
+        if line.source in self._last or len(self._last) < MAX_STREAMS:
+            self._last[line.source] = (number, line)
+        if line.moment:
+            self._moments[""] = line
+
+    def _known_lines(self, number: int, line: Line) -> None:
+        found = False
+        for kind, fields in events_of_line(line.text):
+            found = True
+            self._events.add(self._event(kind, number, line, fields), line.repeated)
+        if not found and _is_error(line):
+            self._events.add(self._event("error", number, line, _error_fields(line)), line.repeated)
+
+    def _event(self, kind: str, number: int, line: Line, fields: dict[str, str]) -> RawEvent:
+        moment = line.moment
+        if moment is None and "" in self._moments and kind != "last_line":
+            moment = self._moments[""].moment
+            fields = {**fields, "time_of": "the line before"}
+        return RawEvent(
+            kind=kind,
+            text=mask_text(line.text[:MAX_TEXT_CHARS])[:MAX_TEXT_CHARS],
+            file=self._base.file,
+            line=number,
+            moment=moment,
+            who=line.who.or_else(self._base.file_who),
+            fields=fields,
+        )
+
+
+def _is_error(line: Line) -> bool:
+    if line.level in _ERROR_LEVELS:
+        return True
+    text = line.text[:400]
+    return ("Error: " in text or "Exception: " in text or "ERROR" in text) and "Warning" not in text
+
+
+def _error_fields(line: Line) -> dict[str, str]:
+    name, colon, _ = line.text.partition(": ")
+    simple = name.rsplit(".", 1)[-1]
+    if colon and simple.isidentifier() and simple.endswith(("Error", "Exception")):
+        return {"exception": simple}
+    return {}

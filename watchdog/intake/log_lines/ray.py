@@ -1,0 +1,51 @@
+"""Ray: actors that died, tasks that failed, memory pressure.
+
+What these lines do not say: `died unexpectedly` gives no reason; the worker's own log or the
+kernel's has it. A `RayTaskError` carries the remote error's text, raised wherever `ray.get` was.
+"""
+
+from __future__ import annotations
+
+from watchdog.intake.log_lines import line_kind
+
+LINES = (
+    line_kind(
+        "ray_worker_died",
+        ("worker died or was killed", "Worker unexpectedly exits", "actor died unexpectedly"),
+        r"A worker died or was killed.{0,200}?unexpected system error(?:.{0,400}?Worker IP address:"
+        r" (?P<ip>[\w.:]+?))?(?:.{0,80}?Worker PID: (?P<died_pid>\d+))?(?:\s|$)"
+        r"|Worker unexpectedly exits|The actor died unexpectedly",
+    ),
+    line_kind(
+        "ray_actor_error",
+        ("ActorDiedError", "RayActorError", "ActorUnavailableError", "The actor is dead"),
+        r"(?P<error>ActorDiedError|RayActorError|ActorUnavailableError|The actor is dead)"
+        r"(?:.{0,300}?class_name: (?P<name>\w+))?(?:.{0,300}?pid: (?P<died_pid>\d+))?",
+    ),
+    line_kind(
+        "ray_oom_kill",
+        ("low on memory", "due to memory pressure", "OutOfMemoryError: Task was killed"),
+        r"(?:running low on memory|due to memory pressure|OutOfMemoryError: Task was killed)",
+    ),
+    line_kind(
+        "ray_task_error",
+        "RayTaskError(",
+        r"RayTaskError\((?P<exception>\w+)\): (?P<task>ray::[\w.]+)(?:\(\))?"
+        r"(?: \(pid=(?P<task_pid>\d+), ip=(?P<task_ip>[\w.:]+))?",
+    ),
+    line_kind(
+        "small_dev_shm",
+        "/dev/shm has only",
+        r"/dev/shm has only (?P<bytes>\d+) bytes",
+    ),
+    line_kind(
+        "ray_idle",
+        "node_manager.cc",
+        r"NodeManager: (?P<workers>\d+) workers, (?P<queued>\d+) queued tasks",
+    ),
+    line_kind(
+        "ray_get_timeout",
+        "GetTimeoutError",
+        r"GetTimeoutError",
+    ),
+)

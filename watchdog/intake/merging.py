@@ -1,0 +1,68 @@
+"""Several evidences of one stall into one: by process key, nothing counted twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import TypeVar
+
+from watchdog.evidence import Evidence, Process
+
+T = TypeVar("T")
+
+
+def merged_evidence(evidences: Sequence[Evidence]) -> Evidence:
+    """One evidence of all, at least one; earlier ones win where they contradict.
+
+    Processes of the same key become one (`rank 3` of `evidence.json` and of `raw/rank-3.json`):
+    samples and collectives are united, and what one lacks comes from the other. The origin is
+    that of the first evidence that a tool of ours wrote.
+    """
+    first = evidences[0]
+    for other in evidences[1:]:
+        first = _merged(first, other)
+    return first
+
+
+def _merged(one: Evidence, other: Evidence) -> Evidence:
+    processes = {process.key: process for process in one.processes}
+    for process in other.processes:
+        known = processes.get(process.key)
+        processes[process.key] = _merged_process(known, process) if known else process
+    flags = {flag.name: flag for flag in (*other.flags, *one.flags)}
+    return replace(
+        one,
+        processes=tuple(processes.values()),
+        world_size=one.world_size if one.world_size is not None else other.world_size,
+        framework=one.framework or other.framework,
+        collected_at_s=_latest(one.collected_at_s, other.collected_at_s),
+        stall=one.stall or other.stall,
+        log_events=_united(one.log_events, other.log_events),
+        flags=tuple(flags.values()),
+        environment={**other.environment, **one.environment},
+        versions={**other.versions, **one.versions},
+        gaps=_united(one.gaps, other.gaps),
+        notes=_united(one.notes, other.notes),
+    )
+
+
+def _merged_process(one: Process, other: Process) -> Process:
+    changes: dict[str, object] = {}
+    for field in fields(Process):
+        mine, theirs = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(mine, tuple):
+            changes[field.name] = _united(mine, theirs)
+        elif isinstance(mine, dict):
+            changes[field.name] = {**theirs, **mine}
+        elif mine in (None, "", "unknown"):
+            changes[field.name] = theirs
+    return replace(one, **changes)  # type: ignore[arg-type]
+
+
+def _united(mine: tuple[T, ...], theirs: tuple[T, ...]) -> tuple[T, ...]:
+    return mine + tuple(item for item in theirs if item not in mine)
+
+
+def _latest(mine: float | None, theirs: float | None) -> float | None:
+    known = [time for time in (mine, theirs) if time is not None]
+    return max(known, default=None)

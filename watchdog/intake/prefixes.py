@@ -1,0 +1,307 @@
+"""What stands before the message of a log line, and what it tells of who wrote it.
+
+Launchers, loggers and containers each put something in front, in any combination:
+`(Actor pid=1, ip=…)`, `[default3]:`, `[rank3]:`, `[2026-07-31 10:24:02 TP0]`, `INFO 06-05 16:40:02
+[core.py:93]`, `2026-03-24 09:13:55.020 | INFO | module:function:12 -`. One after the other is
+taken off, and what it says is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from watchdog.evidence import Role
+from watchdog.intake.parts import NOBODY, Who
+from watchdog.intake.times import Moment, find_moment
+
+MAX_PREFIXES = 8
+
+
+@dataclass(frozen=True)
+class Line:
+    """A log line taken apart.
+
+    Attributes:
+        text: The message, indentation kept.
+        who: What its prefixes say on the process.
+        moment: Its time.
+        level: `INFO`, `ERROR` …, "" where unknown.
+        repeated: How many more lines Ray folded into this one.
+        source: Prefix that names the stream, for telling interleaved streams apart.
+    """
+
+    text: str
+    who: Who = NOBODY
+    moment: Moment | None = None
+    level: str = ""
+    repeated: int = 0
+    source: str = ""
+
+
+_LEVELS = r"DEBUG|INFO|SUCCESS|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE"
+_ACTOR = re.compile(
+    r"\((?P<name>[A-Za-z_][\w.:\-]{0,80})(?P<rank> rank=\d+)?(?: pid=(?P<pid>\d{1,9}))?"
+    r"(?:, ip=(?P<ip>[\w.:\-]{1,60}))?\) ?"
+)
+_TORCHRUN = re.compile(r"\[(?:default|trainer|worker|actor|rank_?local)_?(\d{1,5})\]: ?")
+_RANK = re.compile(r"\[(?:rank|Rank|RANK)[ :_]?(\d{1,6})\](?::| -)? ?")
+_SLURM = re.compile(r"(\d{1,5}): ?")
+_CONTAINER = re.compile(
+    r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)(?: (?:stdout|stderr) [FP])? "
+)
+_BRACKETED = re.compile(
+    r"\[(?P<time>[^\[\]]{0,3}\d{2,8}[^\[\]]{4,40}?)"
+    r"(?P<tag>(?: (?:[A-Z] \d+ \d+|DP\d+|PP\d+|TP\d+|EP\d+|[a-z_]\w*))*)\] ?"
+)
+_LEVEL_FIRST = re.compile(rf"(?P<level>{_LEVELS})[: ] *(?=\d\d-\d\d |20\d\d-\d\d-\d\d )")
+_LEVEL = re.compile(rf"\[?(?P<level>{_LEVELS})(?:\]|\b)(?:: {{0,9}}| {{0,8}}[|-] ?| {{1,8}})")
+_PIPE_LEVEL = re.compile(rf" *\| *(?P<level>{_LEVELS}) *\| ")
+_WHERE = re.compile(r"(?:\[[\w./\-]{1,80}:\d+\]|[\w./\-]{1,160}\.(?:py|cc|cpp):\d+ -) ?")
+_MODULE = re.compile(r"[\w.]{1,120}:[\w<>.]{1,80}:\d+ - ")
+_NCCL = re.compile(r"(?P<host>[\w.\-]{1,64}):(?P<pid>\d{1,9}):\d{1,9} \[\d+\] ?(?=NCCL)")
+_SLURM_SHARE = 0.8
+_REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(.{0,300}\))?$")
+_TAG_RANK = re.compile(r"rank_?(\d{1,6})$")
+_TAG_INSIDE = re.compile(r"(DP|PP|TP|EP)(\d{1,4})")
+_TITLE_INSIDE = re.compile(r"_(DP|PP|TP|EP)(\d{1,4})")
+_MESSAGE_RANK = re.compile(r"\[[Rr]ank (\d{1,6})\]")
+
+
+class PrefixReader:
+    """Takes prefixes off the lines of one file.
+
+    Args:
+        slurm: Whether a number and a colon at the beginning of a line are srun's task label.
+    """
+
+    def __init__(self, slurm: bool = False) -> None:
+        steps: list[Callable[[str], tuple[int, Line] | None]] = [_actor, _torchrun, _rank]
+        if slurm:
+            steps.append(_slurm)
+        steps += [_container, _bracketed, _nccl, _level_first, _time, _pipe_level, _level, _where]
+        self._steps = tuple(steps)
+
+    def read(self, text: str) -> Line:
+        """Take one clean line apart."""
+        line = Line(text)
+        if text[:1] in " \t":
+            # Indented: a frame, a continuation, a table. Nothing that a logger wrote.
+            return line
+        match = _REPEATED.search(text) if text.endswith(("cluster]", ")")) else None
+        if match:
+            line = Line(text[: match.start()], repeated=int(match.group(1)))
+        for _ in range(MAX_PREFIXES):
+            step = self._step(line)
+            if step is None:
+                break
+            line = step
+        message = _MESSAGE_RANK.match(line.text) or _MESSAGE_RANK.search(line.text[:200])
+        if message and line.who.rank is None:
+            who = Who(rank=int(message.group(1)), by=("rank in the message",))
+            line = replace(line, who=line.who.or_else(who))
+        return line
+
+    def _step(self, line: Line) -> Line | None:
+        if not line.text or line.text[0] in " \t":
+            return self._inner(line)
+        for step in self._steps:
+            found = step(line.text)
+            if found is not None:
+                return _joined(line, *found)
+        return None
+
+    def _inner(self, line: Line) -> Line | None:
+        """The level behind a time, which loggers pad with spaces."""
+        if not line.moment or line.level:
+            return None
+        found = _pipe_level(line.text)
+        if found is not None:
+            return _joined(line, *found)
+        message = line.text.lstrip()
+        found = _level(message)
+        skip = len(line.text) - len(message)
+        return _joined(line, skip + found[0], found[1]) if found else None
+
+
+def has_slurm_labels(lines: list[str]) -> bool:
+    """Whether nearly all of the first lines of a file begin with srun's task label."""
+    sample = [line for line in lines[:200] if line.strip()]
+    labelled = sum(bool(_SLURM.match(line)) for line in sample)
+    return len(sample) >= 3 and labelled >= _SLURM_SHARE * len(sample)
+
+
+def _joined(line: Line, end: int, found: Line) -> Line:
+    return Line(
+        text=line.text[end:],
+        who=line.who.or_else(found.who),
+        moment=line.moment or found.moment,
+        level=line.level or found.level,
+        repeated=line.repeated,
+        source=f"{line.source}{found.source}",
+    )
+
+
+def _actor(text: str) -> tuple[int, Line] | None:
+    if not text.startswith("("):
+        return None
+    match = _ACTOR.match(text)
+    if not match or not (match["pid"] or match["ip"] or match["name"] in ("raylet", "autoscaler")):
+        return None
+    name = match["name"]
+    who = replace(
+        who_by_process_name(name),
+        pid=int(match["pid"]) if match["pid"] else None,
+        host=match["ip"] or "",
+        actor=name,
+        by=(f"log prefix ({name})",),
+    )
+    return match.end(), Line("", who=who, source=match.group(0).strip())
+
+
+def _torchrun(text: str) -> tuple[int, Line] | None:
+    match = _TORCHRUN.match(text)
+    if not match:
+        return None
+    who = Who(local_rank=int(match[1]), by=(f"log prefix {match[0].strip()}",))
+    return match.end(), Line("", who=who, source=match[0].strip())
+
+
+def _rank(text: str) -> tuple[int, Line] | None:
+    match = _RANK.match(text)
+    if not match:
+        return None
+    who = Who(rank=int(match[1]), by=(f"log prefix {match[0].strip()}",))
+    return match.end(), Line("", who=who, source=match[0].strip())
+
+
+def _slurm(text: str) -> tuple[int, Line] | None:
+    match = _SLURM.match(text)
+    if not match:
+        return None
+    who = Who(local_rank=int(match[1]), by=(f"srun label {match[1]}:",))
+    return match.end(), Line("", who=who, source=match[0].strip())
+
+
+def _container(text: str) -> tuple[int, Line] | None:
+    match = _CONTAINER.match(text)
+    found = find_moment(match[0], anchored=True) if match else None
+    return (match.end(), Line("", moment=found[0])) if match and found else None
+
+
+def _bracketed(text: str) -> tuple[int, Line] | None:
+    if not text.startswith("["):
+        return None
+    match = _BRACKETED.match(text)
+    found = find_moment(match["time"]) if match else None
+    if not match or not found:
+        return None
+    return match.end(), Line("", who=_who_by_tag(match["tag"]), moment=found[0])
+
+
+def _who_by_tag(tag: str) -> Who:
+    rank = _TAG_RANK.search(tag)
+    if rank:
+        return Who(rank=int(rank[1]), role="trainer", by=(f"log tag {tag.strip()}",))
+    inside = {part: int(number) for part, number in _TAG_INSIDE.findall(tag)}
+    if not inside:
+        return NOBODY
+    return Who(
+        worker=inside.get("TP"),
+        replica=inside.get("DP"),
+        role="engine_worker",
+        by=(f"log tag {tag.strip()}",),
+    )
+
+
+def _nccl(text: str) -> tuple[int, Line] | None:
+    match = _NCCL.match(text)
+    if not match:
+        return None
+    who = Who(pid=int(match["pid"]), host=match["host"], by=("NCCL's own prefix",))
+    return match.end(), Line("", who=who, source=f"{match['host']}:{match['pid']}")
+
+
+def _level_first(text: str) -> tuple[int, Line] | None:
+    match = _LEVEL_FIRST.match(text)
+    return (match.end(), Line("", level=match["level"])) if match else None
+
+
+def _time(text: str) -> tuple[int, Line] | None:
+    if not text[0].isdigit():
+        return None
+    found = find_moment(text, anchored=True)
+    if not found:
+        return None
+    moment, end = found
+    rest = text[end:]
+    skip = 1 if rest[:1] in (" ", ",") else 0
+    return end + skip, Line("", moment=moment)
+
+
+def _level(text: str) -> tuple[int, Line] | None:
+    match = _LEVEL.match(text)
+    return (match.end(), Line("", level=match["level"])) if match else None
+
+
+def _pipe_level(text: str) -> tuple[int, Line] | None:
+    match = _PIPE_LEVEL.match(text)
+    return (match.end(), Line("", level=match["level"])) if match else None
+
+
+def _where(text: str) -> tuple[int, Line] | None:
+    match = _WHERE.match(text) or _MODULE.match(text)
+    return (match.end(), Line("")) if match else None
+
+
+_TRAINERS = re.compile(
+    r"TrainRayActor|PolicyWorker|PolicyModelActor|FSDPActor|MegatronActor|ActorWorker|WorkerDict"
+    r"|ReferenceModelActor|CriticModelActor|RefWorker|CriticWorker|PRIME-RL::Trainer"
+)
+_ENGINES = re.compile(
+    r"SGLangEngine|SGLangHttpServer|vLLMHttpServer|VLLMEngine|VLLMServerActor|RolloutRayActor"
+    r"|GenerationWorker|LLMRayActor|RolloutWorker|APIServer|EngineCore|InferenceEngine"
+    r"|sglang::|sglang\.launch_server|vllm serve|vllm-serve|PRIME-RL::Inference"
+)
+_ENGINE_WORKERS = re.compile(
+    r"sglang::scheduler|VLLM::Worker|^Worker(?:_|$)|VllmWorker|RayWorkerWrapper"
+)
+_DRIVERS = re.compile(
+    r"TaskRunner|entrypoint|PPOTrainer|RolloutManager|run_grpo|Orchestrator|TrainingActor\b"
+)
+_LAUNCHERS = re.compile(r"torchrun|torch\.distributed\.run|pt_elastic|accelerate launch|srun\b")
+_OTHERS = re.compile(r"raylet|gcs_server|dashboard|ray::IDLE|RuntimeEnvAgent|detokenizer")
+_ACTOR_NAME = re.compile(r"ray::(?P<name>[\w\-]+?)[-_](?P<index>\d{1,5}):")
+
+
+def role_by_process_name(name: str) -> Role | None:
+    """Part in the job by a process title, command line or actor class, `None` if unknown."""
+    patterns: tuple[tuple[re.Pattern[str], Role], ...] = (
+        (_ENGINE_WORKERS, "engine_worker"),
+        (_OTHERS, "other"),
+        (_ENGINES, "engine"),
+        (_TRAINERS, "trainer"),
+        (_DRIVERS, "driver"),
+        (_LAUNCHERS, "launcher"),
+    )
+    return next((role for pattern, role in patterns if pattern.search(name)), None)
+
+
+def who_by_process_name(name: str) -> Who:
+    """Role and indices that a process title or command line carries.
+
+    Knows `sglang::scheduler_DP0_TP3`, `VLLM::Worker_DP0_TP1_EP1`, `VLLM::EngineCore_DP1`,
+    `ray::lm_policy-0:Class.method` and the classes that the frameworks use for each part.
+    """
+    role = role_by_process_name(name)
+    inside = {part: int(number) for part, number in _TITLE_INSIDE.findall(name)}
+    who = Who(role=role, worker=inside.get("TP"), replica=inside.get("DP"))
+    if role == "engine_worker" and who.worker is None and "scheduler" in name:
+        who = replace(who, worker=0)
+    actor = _ACTOR_NAME.match(name)
+    if actor and role == "trainer":
+        who = replace(who, rank=int(actor["index"]))
+    elif actor and role == "engine":
+        who = replace(who, engine=int(actor["index"]))
+    return who

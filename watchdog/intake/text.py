@@ -1,0 +1,84 @@
+"""Bytes to clean lines: encodings, colours, progress bars, lines without end."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+MAX_LINE_CHARS = 20_000
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_BOMS: tuple[tuple[bytes, str], ...] = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def encoding_of(head: bytes) -> tuple[str, int]:
+    """Encoding of a text by its first bytes, and the length of its byte-order mark.
+
+    UTF-16 without a mark is told by its zero bytes; everything else is read as UTF-8, where
+    wrong bytes become U+FFFD.
+    """
+    for mark, name in _BOMS:
+        if head.startswith(mark):
+            return name, len(mark)
+    sample = head[:512]
+    if len(sample) >= 8:
+        if sample[1::2].count(0) * 10 >= len(sample[1::2]) * 8:
+            return "utf-16-le", 0
+        if sample[0::2].count(0) * 10 >= len(sample[0::2]) * 8:
+            return "utf-16-be", 0
+    return "utf-8", 0
+
+
+def looks_binary(head: bytes) -> bool:
+    """Whether these are no text at all: many control bytes, and no encoding explains them."""
+    if encoding_of(head)[0] != "utf-8":
+        return False
+    sample = head[:4096]
+    odd = sum(byte < 9 or 13 < byte < 27 or 27 < byte < 32 for byte in sample)
+    return bool(sample) and odd * 10 > len(sample)
+
+
+def clean_line(line: str) -> str:
+    """One line as a terminal shows it in the end.
+
+    Colours go, of a progress bar's rewrites (carriage returns) the last one that is not empty
+    stays, tabs stay, other control characters go, and what is longer than `MAX_LINE_CHARS` is
+    cut in the middle.
+    """
+    if "\r" in line:
+        line = _last_state(line)
+    if "\x1b" in line:
+        line = _ANSI.sub("", line)
+    if len(line) > MAX_LINE_CHARS:
+        half = MAX_LINE_CHARS // 2
+        line = f"{line[:half]} … {line[-half:]}"
+    return _CONTROL.sub("", line)
+
+
+def _last_state(line: str) -> str:
+    states = [state for state in line.rsplit("\r", 8) if state.strip()]
+    if not states:
+        return ""
+    last = states[-1]
+    if len(states) == 1 or not states[0].startswith("("):
+        return last
+    # Ray repeats its prefix at the end of the state before the carriage return.
+    first = line.split("\r", 1)[0]
+    prefix = re.match(r"\([^()]{1,120}\) ?", first)
+    again = re.search(r"(\([^()]{1,120}\)) ?$", last)
+    if again:
+        last = last[: again.start()]
+    return f"{prefix.group(0)}{last}" if prefix and not last.startswith("(") else last
+
+
+def decode(data: bytes) -> str:
+    """Whole text of a small file, whatever its encoding; never fails."""
+    encoding, skip = encoding_of(data)
+    return data[skip:].decode(encoding, "replace")

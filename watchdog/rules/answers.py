@@ -1,0 +1,54 @@
+"""How a rule phrases its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from watchdog.evidence import LogEvent, Process
+from watchdog.findings import CauseClass, Confidence, Finding, Refutation
+from watchdog.situation import Situation
+from watchdog.verdict.groups import phrase
+from watchdog.verdict.judgement import name_of
+
+
+def finding(
+    module: str,
+    cause_class: CauseClass,
+    confidence: Confidence,
+    summary: str,
+    supports: Iterable[str] = (),
+    refutes: Iterable[str] = (),
+    culprits: Iterable[Process] = (),
+) -> Finding:
+    """A finding of the rule in this module; remedy and source come from its docstring."""
+    return Finding(
+        rule=_name(module),
+        cause_class=cause_class,
+        confidence=confidence,
+        summary=summary,
+        supports=tuple(supports),
+        refutes=tuple(refutes),
+        culprits=tuple(process.key for process in culprits),
+    )
+
+
+def refuted(module: str, cause_class: CauseClass, because: str) -> Refutation:
+    """A refutation by the rule in this module."""
+    return Refutation(_name(module), cause_class, because)
+
+
+def _name(module: str) -> str:
+    return module.rsplit(".", 1)[-1].replace("_", "-")
+
+
+def seen(situation: Situation, process: Process) -> str:
+    """What is seen of a process, for a list of supports."""
+    return (
+        f"{name_of(process)}: {phrase(situation.wait(process))} at {situation.wait(process).where}"
+    )
+
+
+def quoted(event: LogEvent) -> str:
+    """A log line with its place, for a list of supports."""
+    place = f"{event.file}:{event.line}: " if event.file else ""
+    return f"{place}{event.text.splitlines()[0][:200] if event.text else event.kind}"

@@ -1,0 +1,106 @@
+"""Is a member missing? A dead process explains every other frame."""
+
+from __future__ import annotations
+
+import re
+
+from watchdog.evidence import LogEvent, Process
+from watchdog.findings import Culprit
+from watchdog.situation import Situation, lines
+from watchdog.verdict import odd_ranks
+from watchdog.verdict.judgement import Judgement, accused, accused_by_log, name_of, names_of
+
+_MEMBERS = ("trainer", "engine", "engine_worker")
+_PID = re.compile(r"(?:Killed process |pid[=: ]+|Process )(\d+)")
+
+
+def dead_member(situation: Situation) -> Judgement | None:
+    """A trainer, engine or engine worker that is gone, unless it ended after a time-out.
+
+    The end of a rank that was taken down by its own watchdog is a consequence; so are all ends
+    after the first. Who is stopped or blocked for sure at the same time is named as well.
+    """
+    dead = first_dead(situation)
+    if not dead:
+        return None
+    blocked = odd_ranks.blocked_for_sure(situation)
+    culprits = tuple(_one_each([*dead, *(blocked.culprits if blocked else ())]))
+    named = {culprit.process for culprit in culprits}
+    waiting = tuple(p for p in situation.trainers if p.key not in named)
+    chain = (f"{names_of(waiting)} wait for {', '.join(sorted(named))}",) if waiting else ()
+    return Judgement(
+        "crashed", f"{culprits[0].process} is gone: {culprits[0].why}", culprits, chain
+    )
+
+
+def first_dead(situation: Situation) -> tuple[Culprit, ...]:
+    """The processes whose end came first, or whose end has no time."""
+    found = [
+        _from_status(situation, p) for p in situation.evidence.processes if _counts(situation, p)
+    ]
+    return tuple(found) if found else _from_log(situation)
+
+
+def _counts(situation: Situation, process: Process) -> bool:
+    if process.role not in _MEMBERS or situation.wait(process).kind != "dead":
+        return False
+    return not _ended_after_time_out(situation, process)
+
+
+def _ended_after_time_out(situation: Situation, process: Process) -> bool:
+    """It wrote a time-out line itself before it ended."""
+    own = [
+        e
+        for e in situation.evidence.log_events
+        if process.rank is not None and e.rank == process.rank and process.role == "trainer"
+    ]
+    return any(lines.TIME_OUT.search(event.text) for event in own)
+
+
+def _from_status(situation: Situation, process: Process) -> Culprit:
+    detail = process.status_detail or process.status
+    return accused(situation, process, f"{name_of(process)} is {process.status}: {detail}")
+
+
+def _from_log(situation: Situation) -> tuple[Culprit, ...]:
+    late = situation.logs.first_time_out
+    for event in situation.logs.deaths:
+        if late is not None and _after(event, late):
+            continue
+        culprit = _named(situation, event)
+        if culprit is not None:
+            return (culprit,)
+    return ()
+
+
+def _after(event: LogEvent, other: LogEvent) -> bool:
+    if event.time_s is None or other.time_s is None:
+        return event.file == other.file and event.line > other.line
+    return event.time_s > other.time_s
+
+
+def _named(situation: Situation, event: LogEvent) -> Culprit | None:
+    """The dead process of a line: by its pid, else by who wrote the line."""
+    if not re.search(
+        r"Killed process|crashed|exit code|exitcode|sigquit|DEAD|died|dead|SIGKILL|[Ss]egmentation|"
+        r"EngineDead|unexpectedly",
+        event.text,
+    ):
+        return None
+    why = f"`{event.text.splitlines()[0][:160]}`"
+    pids = [int(pid) for pid in _PID.findall(event.text)]
+    if event.fields.get("pid", "").isdigit():
+        pids.insert(0, int(event.fields["pid"]))
+    for process in situation.evidence.processes:
+        if process.pid in pids and process.role in _MEMBERS:
+            return accused(situation, process, why)
+    if event.engine is None and event.rank is None and not pids:
+        return None
+    return accused_by_log(event, why, event.text.splitlines()[0][:160], pids[0] if pids else None)
+
+
+def _one_each(culprits: list[Culprit]) -> list[Culprit]:
+    seen: dict[str, Culprit] = {}
+    for culprit in culprits:
+        seen.setdefault(culprit.process, culprit)
+    return list(seen.values())

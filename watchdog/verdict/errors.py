@@ -1,0 +1,120 @@
+"""The earliest error of all logs outranks any stack."""
+
+from __future__ import annotations
+
+import re
+
+from watchdog.evidence import LogEvent, Process
+from watchdog.findings import Culprit
+from watchdog.situation import Situation, lines
+from watchdog.verdict.judgement import Judgement, accused, accused_by_log, names_of
+
+_OTHER_ACTOR = re.compile(r"ray::[\w.]+\(\) \(pid=(\d+)")
+_FUNCTION = re.compile(r"(?:, in |^\s+in )(\S+)", re.MULTILINE)
+
+
+def earliest_error(situation: Situation) -> Judgement | None:
+    """An error of a member that came before every time-out, and that it did not survive."""
+    event = fatal_error(situation)
+    if event is None:
+        return None
+    culprit = _writer(situation, event)
+    others = tuple(p for p in situation.trainers if p.key != culprit.process)
+    chain = (f"{names_of(others)} wait for {culprit.process}",) if others else ()
+    return Judgement("crashed", f"{culprit.process} failed first: {culprit.why}", (culprit,), chain)
+
+
+def fatal_error(situation: Situation) -> LogEvent | None:
+    """The first error that its writer did not survive, `None` where there is none."""
+    late = situation.logs.first_time_out
+    for event in situation.logs.errors:
+        if (
+            late is not None
+            and event.time_s is not None
+            and late.time_s is not None
+            and late.time_s < event.time_s
+        ):
+            return None
+        if _is_member(situation, event) and not _survived(situation, event):
+            return event
+    return None
+
+
+def _is_member(situation: Situation, event: LogEvent) -> bool:
+    if event.rank is not None or event.engine is not None:
+        return True
+    return any(
+        p.pid == event.pid and p.role in ("trainer", "engine", "engine_worker")
+        for p in situation.evidence.processes
+        if p.pid is not None
+    )
+
+
+def _survived(situation: Situation, event: LogEvent) -> bool:
+    """Whether its writer did useful work afterwards: a finished sync, an answered request."""
+    for later in situation.evidence.log_events:
+        if not _same_writer(event, later) or not _is_later(event, later):
+            continue
+        if lines.SYNC_END.search(later.text):
+            return True
+        if event.engine is not None and (found := lines.REQUEST.search(later.text)):
+            if found["status"] == "200" and not lines.HEALTH.search(found["path"]):
+                return True
+    return False
+
+
+def _same_writer(event: LogEvent, later: LogEvent) -> bool:
+    if event.engine is not None:
+        return later.engine == event.engine
+    if event.rank is not None:
+        return later.rank == event.rank and later.engine is None
+    return event.pid is not None and later.pid == event.pid
+
+
+def _is_later(event: LogEvent, later: LogEvent) -> bool:
+    if event.file == later.file:
+        return later.line > event.line
+    return event.time_s is not None and later.time_s is not None and later.time_s > event.time_s
+
+
+def error_place(event: LogEvent) -> str:
+    """The innermost functions of its traceback and its message: where it failed."""
+    functions = [
+        name for name in _FUNCTION.findall(event.text) if name not in ("wrapper", "<module>")
+    ]
+    message = next((line.strip() for line in reversed(event.text.splitlines()) if line.strip()), "")
+    exception = event.fields.get("exception", "")
+    for name in (event.fields.get("function", ""), event.fields.get("where", "")):
+        if name and name not in functions:
+            functions.append(name)
+    path = " < ".join(reversed(functions[-8:]))
+    return " | ".join(
+        part
+        for part in (path, exception if exception not in message else "", message[:200])
+        if part
+    )
+
+
+def _writer(situation: Situation, event: LogEvent) -> Culprit:
+    """Who failed: the other actor that the error names, else whoever wrote it."""
+    place = error_place(event)
+    why = f"`{lines.exception_of(event) or event.kind}` in {place[:200]}"
+    named = [int(pid) for pid in _OTHER_ACTOR.findall(event.text)]
+    for pid in named:
+        process = _by_pid(situation, pid)
+        if process is not None:
+            return accused(situation, process, why, place)
+    if named and event.pid not in named:
+        return Culprit(f"pid {named[0]}", place, why, pid=named[0])
+    process = _by_pid(situation, event.pid) or _by_rank(situation, event.rank)
+    if process is not None and process.role != "driver":
+        return accused(situation, process, why, place)
+    return accused_by_log(event, why, place)
+
+
+def _by_pid(situation: Situation, pid: int | None) -> Process | None:
+    return next((p for p in situation.evidence.processes if pid is not None and p.pid == pid), None)
+
+
+def _by_rank(situation: Situation, rank: int | None) -> Process | None:
+    return situation.trainer(rank) if rank is not None else None

@@ -1,0 +1,102 @@
+"""The odd one out among the trainers: who does not wait where the others wait."""
+
+from __future__ import annotations
+
+from watchdog.evidence import Process
+from watchdog.situation import Situation
+from watchdog.situation.situation import WAITING_TOGETHER
+from watchdog.verdict import targets
+from watchdog.verdict.duration import lasted
+from watchdog.verdict.groups import phrase
+from watchdog.verdict.judgement import Judgement, accused, name_of, names_of
+from watchdog.waits.patterns import WaitKind
+
+SURE: tuple[WaitKind, ...] = ("stopped", "paused_memory", "gil_held")
+"""What the kernel or the interpreter says leaves no room for another reading."""
+
+SUSPICION: tuple[WaitKind, ...] = (
+    "weight_read",
+    "memory_switch",
+    "lock",
+    "no_answer",
+    "file_wait",
+    "file_io",
+    "slow_work",
+    "store",
+    "rendezvous",
+    "rpc",
+    "device_sync",
+    "queue",
+    "await",
+    "cleanup",
+    "sleep",
+    "unknown",
+    "compute",
+    "engine_step",
+    "idle",
+)
+"""Waits that nobody else can end come before waits for others."""
+
+_ALONE = "does not wait where the others wait"
+
+
+def blocked_for_sure(situation: Situation) -> Judgement | None:
+    """Members that are stopped, or blocked in a page fault, or keep the GIL while they wait."""
+    members = (*situation.trainers, *situation.engines)
+    found = tuple(p for kind in SURE for p in situation.doing(kind, among=members))
+    if not found:
+        return None
+    culprits = tuple(
+        accused(situation, p, f"{name_of(p)} is {phrase(situation.wait(p))}") for p in found
+    )
+    reason = "; ".join(f"{name_of(p)}: {phrase(situation.wait(p))}" for p in found[:4]) + "."
+    return Judgement("hung", reason, culprits, _chain(situation, found))
+
+
+def odd_ranks(situation: Situation) -> tuple[Process, ...]:
+    """The most suspicious trainers that are in no collective, all of one kind; may be empty."""
+    waiting = situation.doing(*WAITING_TOGETHER)
+    odd = tuple(p for p in situation.trainers if p not in waiting and _is_known(situation, p))
+    for kind in SUSPICION:
+        found = situation.doing(kind, among=odd)
+        if found:
+            return found
+    return ()
+
+
+def _is_known(situation: Situation, process: Process) -> bool:
+    """A rank without any sample counts only where everybody was asked."""
+    wait = situation.wait(process)
+    if wait.kind not in ("no_answer", "unknown"):
+        return True
+    if situation.evidence.origin != "files":
+        return True
+    return wait.kind == "unknown" and bool(wait.frames)
+
+
+def odd_rank(situation: Situation) -> Judgement | None:
+    """Name the odd ranks, or the end of the chain that begins at them."""
+    found = odd_ranks(situation)
+    if not found:
+        return None
+    waiting = tuple(p for p in situation.doing(*WAITING_TOGETHER) if p not in found)
+    kind = situation.wait(found[0]).kind
+    if kind in ("rpc", "await", "queue"):
+        return targets.end_of_chain(situation, found, waiting)
+    if not waiting and not lasted(situation):
+        return None
+    if kind in ("idle", "compute", "engine_step") and not (waiting and lasted(situation)):
+        return None
+    culprits = tuple(
+        accused(situation, p, f"{name_of(p)} {_ALONE}: {phrase(situation.wait(p))}") for p in found
+    )
+    reason = f"{names_of(found)} {_ALONE}: {phrase(situation.wait(found[0]))}."
+    return Judgement("hung", reason, culprits, _chain(situation, found))
+
+
+def _chain(situation: Situation, found: tuple[Process, ...]) -> tuple[str, ...]:
+    waiting = tuple(p for p in situation.trainers if p not in found)
+    if not waiting:
+        return ()
+    operation = situation.wait(waiting[0]).operation
+    return (f"{names_of(waiting)} wait in {operation} for {names_of(found)}",)

@@ -1,0 +1,91 @@
+"""All in collectives: the same one, or different ones?"""
+
+from __future__ import annotations
+
+from watchdog.evidence import Process
+from watchdog.findings import Culprit
+from watchdog.situation import Situation
+from watchdog.situation.situation import WAITING_TOGETHER
+from watchdog.verdict.duration import lasted
+from watchdog.verdict.groups import class_key, phrase
+from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, rank_range
+
+
+def classes(situation: Situation) -> tuple[tuple[Process, ...], ...]:
+    """The trainers in collectives by what they wait in, smallest class first."""
+    found: dict[tuple[object, ...], list[Process]] = {}
+    for process in situation.doing(*WAITING_TOGETHER):
+        found.setdefault(class_key(situation.wait(process)), []).append(process)
+    return tuple(tuple(members) for members in sorted(found.values(), key=len))
+
+
+def different_collectives(situation: Situation) -> Judgement | None:
+    """Ranks of one group in different collectives: the minority, or who is behind."""
+    found = classes(situation)
+    if len(found) < 2:
+        return None
+    behind = _behind(situation, found)
+    waiting = tuple(p for p in situation.trainers if p not in behind)
+    culprits = tuple(
+        accused(situation, p, f"{name_of(p)} is {phrase(situation.wait(p))}, the others are not")
+        for p in behind
+    )
+    first = situation.wait(waiting[0]) if waiting else None
+    chain = (
+        (f"{names_of(waiting)} wait in {first.operation} for {names_of(behind)}",) if first else ()
+    )
+    reason = (
+        f"{names_of(behind)}: {phrase(situation.wait(behind[0]))}, while the others are elsewhere."
+    )
+    return Judgement("hung", reason, culprits, chain)
+
+
+def _behind(situation: Situation, found: tuple[tuple[Process, ...], ...]) -> tuple[Process, ...]:
+    """Lowest sequence number where all are numbered in one group, else the smallest class."""
+    waits = [situation.wait(members[0]) for members in found]
+    sequences = [wait.sequence for wait in waits]
+    if (
+        len({wait.group for wait in waits}) == 1
+        and len(set(sequences)) > 1
+        and None not in sequences
+    ):
+        lowest = min(s for s in sequences if s is not None)
+        return next(m for m in found if situation.wait(m[0]).sequence == lowest)
+    if len(found) == 2 and len(found[0]) == len(found[1]):
+        return (*found[0], *found[1])
+    return found[0]
+
+
+def same_collective(situation: Situation) -> Judgement | None:
+    """All in one collective: those who are not there hold them up, or the transport does."""
+    found = classes(situation)
+    if len(found) != 1 or not lasted(situation):
+        return None
+    members, wait = found[0], situation.wait(found[0][0])
+    expected = set(wait.group_ranks) or set(range(situation.world_size or 0))
+    missing = sorted(expected - {p.rank for p in members if p.rank is not None})
+    if missing and situation.evidence.origin != "files":
+        return _absent(situation, missing, members)
+    if missing or len(members) < 2:
+        return None
+    return Judgement(
+        "hung", f"All ranks are in the same {wait.operation} ({wait.where}); nobody is missing."
+    )
+
+
+def _absent(situation: Situation, missing: list[int], members: tuple[Process, ...]) -> Judgement:
+    """Ranks that are in the group and neither in its collective nor heard of."""
+    operation = situation.wait(members[0]).operation
+    why = f"never came to the {operation} of {names_of(members)}, and does not answer"
+    culprits = tuple(
+        accused(situation, known, why)
+        if (known := situation.trainer(rank)) is not None
+        else Culprit(f"rank {rank}", f"absent from {operation}", why, rank=rank)
+        for rank in missing
+    )
+    return Judgement(
+        "hung",
+        f"{rank_range(missing)} never came to the {operation} of the others.",
+        culprits,
+        (f"{names_of(members)} wait in {operation} for {rank_range(missing)}",),
+    )

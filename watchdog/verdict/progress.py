@@ -1,0 +1,71 @@
+"""Is anything moving? Moving is slow, not hung."""
+
+from __future__ import annotations
+
+from watchdog.evidence import Process
+from watchdog.situation import Situation
+from watchdog.situation.situation import WAITING_TOGETHER
+from watchdog.verdict import targets
+from watchdog.verdict.groups import phrase
+from watchdog.verdict.judgement import Judgement, accused, name_of, names_of
+
+
+def movers(situation: Situation) -> tuple[Process, ...]:
+    """Trainers that move and are in no collective: those whom the others wait for."""
+    return tuple(
+        p
+        for p in situation.trainers
+        if situation.moving(p) and situation.wait(p).kind not in WAITING_TOGETHER
+    )
+
+
+def moving(situation: Situation) -> Judgement | None:
+    """Somebody moves while the others wait for it, or everybody moves in spite of an alarm."""
+    found = movers(situation) or moving_engine(situation)
+    if not found:
+        travelling = tuple(p for p in situation.trainers if situation.moving(p))
+        if not travelling or len(travelling) < len(situation.trainers):
+            return None
+        found = travelling
+    culprits = tuple(
+        accused(situation, p, f"{name_of(p)} moves: {situation.movements[p.key].how}")
+        for p in found
+    )
+    waiting = tuple(p for p in situation.trainers if p not in found)
+    chain = (f"{names_of(waiting)} wait for {names_of(found)}",) if waiting else ()
+    how = situation.movements[found[0].key].how
+    reason = f"{names_of(found)}: {phrase(situation.wait(found[0]))}, and it moves ({how})."
+    return Judgement("slow", reason, culprits, chain, progress=how)
+
+
+def moving_engine(situation: Situation) -> tuple[Process, ...]:
+    """The engine that trainers wait for, or its workers, if they move; may be empty."""
+    for caller in situation.doing("rpc"):
+        engine = targets.called_engine(situation, caller)
+        if engine is None:
+            continue
+        family = tuple(p for p in situation.engines if p.engine == engine.engine)
+        found = tuple(p for p in family if situation.moving(p) and situation.wait(p).kind != "idle")
+        if found:
+            return found
+    return ()
+
+
+def healthy(situation: Situation) -> Judgement | None:
+    """No alarm, and every trainer that was looked at twice computes and moves."""
+    if situation.evidence.stall is not None or not situation.trainers:
+        return None
+    looked_at = [p for p in situation.trainers if situation.with_stack(p)]
+    computing = situation.doing("compute", among=tuple(looked_at))
+    if (
+        not looked_at
+        or len(computing) < len(looked_at)
+        or not all(situation.moving(p) for p in looked_at)
+    ):
+        return None
+    if situation.logs.first_time_out is not None:
+        return None
+    return Judgement(
+        "healthy",
+        f"{names_of(tuple(looked_at))} computes and moves: {situation.movements[looked_at[0].key].how}.",
+    )

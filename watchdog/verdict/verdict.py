@@ -1,0 +1,63 @@
+"""The judges in order, and the completion of what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from watchdog.findings import Group, Verdict
+from watchdog.situation import Situation
+from watchdog.verdict import deaths, engines, errors, odd_ranks, peers, progress
+from watchdog.verdict.groups import groups_of
+from watchdog.verdict.judgement import Judgement
+
+JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
+    deaths.dead_member,
+    errors.earliest_error,
+    odd_ranks.blocked_for_sure,
+    progress.healthy,
+    progress.moving,
+    engines.stuck_engine,
+    odd_ranks.odd_rank,
+    peers.different_collectives,
+    peers.same_collective,
+)
+"""A dead member explains every other frame; an error that came first explains every wait; what the
+kernel says is sure; what moves is not hung; then the odd one out, and the end of its chain."""
+
+
+def verdict_of(situation: Situation) -> Verdict:
+    """Judge the situation: the first judge that can say something decides."""
+    judgement = next((j for j in (judge(situation) for judge in JUDGES) if j is not None), None)
+    if judgement is None:
+        judgement = Judgement("unknown", _why_unknown(situation))
+    culprits = {culprit.process for culprit in judgement.culprits}
+    groups: tuple[Group, ...] = groups_of(situation)
+    return Verdict(
+        state=judgement.state,
+        reason=judgement.reason,
+        culprits=judgement.culprits,
+        groups=tuple(sorted(groups, key=lambda group: not culprits & set(group.processes))),
+        chain=judgement.chain,
+        unaccounted=unaccounted(situation),
+        progress=judgement.progress,
+    )
+
+
+def unaccounted(situation: Situation) -> tuple[int, ...]:
+    """Trainer ranks that should be there and of which nothing is known."""
+    known = {process.rank for process in situation.trainers}
+    size = situation.world_size
+    if size is None:
+        size = max((rank for rank in known if rank is not None), default=-1) + 1
+    return tuple(rank for rank in range(size) if rank not in known)
+
+
+def _why_unknown(situation: Situation) -> str:
+    if not situation.evidence.processes:
+        return "No process is described in the evidence."
+    missing = len(unaccounted(situation))
+    if missing:
+        return (
+            f"What is known of the processes is legitimate, and {missing} ranks are not described."
+        )
+    return "No process does anything that holds the others up, as far as the evidence shows."

@@ -1,0 +1,68 @@
+"""Who holds the GIL and does not let go of it."""
+
+from __future__ import annotations
+
+import re
+
+from watchdog.evidence import Process, StackSample, ThreadStack
+from watchdog.waits.stack import StackWait, stack_wait
+
+SILENT_HEARTBEAT_S = 3.0
+"""A heartbeat older than this, while the process runs, means that no Python thread got the GIL."""
+
+_BLOCKED_IN_C = re.compile(
+    r"__lll_lock_wait|pthread_mutex_lock|futex|pthread_cond|cu(da)?(Stream|Event|Ctx|Device)\w*"
+    r"|cudaSetDevice|cuCtxSetCurrent|nanosleep|__poll|epoll_wait|__read|recv|sem_wait|pause"
+)
+_WAITS_FOR_GIL = re.compile(r"take_gil|PyEval_RestoreThread|PyGILState_Ensure|PyEval_AcquireThread")
+
+
+def holder(process: Process) -> StackWait | None:
+    """The thread that keeps the GIL while it waits, or `None`.
+
+    Either its native frames show that it waits inside C, or two samples show it at the same
+    place with the GIL, or the black box's heartbeat stands still meanwhile. A thread that merely
+    runs Python code holds the GIL as well: that is work.
+    """
+    if not process.stacks:
+        return None
+    thread = _owner(process.stacks[-1])
+    if thread is None:
+        return None
+    if _is_blocked_in_c(thread) or _starves_others(process.stacks[-1], thread):
+        return stack_wait(thread)
+    if _stood_still(process.stacks, thread) or _heartbeat_is_silent(process):
+        return stack_wait(thread)
+    return None
+
+
+def _owner(sample: StackSample) -> ThreadStack | None:
+    return next((t for t in sample.threads if t.owns_gil and t.frames), None)
+
+
+def _is_blocked_in_c(thread: ThreadStack) -> bool:
+    return any(f.native and _BLOCKED_IN_C.search(f.function) for f in thread.frames[:3])
+
+
+def _starves_others(sample: StackSample, owner: ThreadStack) -> bool:
+    others = [t for t in sample.threads if t is not owner and t.frames]
+    waiting = [t for t in others if any(_WAITS_FOR_GIL.search(f.function) for f in t.frames[:4])]
+    return len(waiting) >= 2 and len(waiting) == len(others)
+
+
+def _stood_still(stacks: tuple[StackSample, ...], thread: ThreadStack) -> bool:
+    if len(stacks) < 2:
+        return False
+    before = _owner(stacks[-2])
+    if before is None:
+        return False
+    return _lines(before) == _lines(thread)
+
+
+def _lines(thread: ThreadStack) -> list[tuple[str, str, int]]:
+    return [(f.function, f.file, f.line) for f in thread.frames if not f.native]
+
+
+def _heartbeat_is_silent(process: Process) -> bool:
+    age = process.position.heartbeat_age_s if process.position is not None else None
+    return age is not None and age > SILENT_HEARTBEAT_S

@@ -1,0 +1,67 @@
+"""What the kernel says of a process: status letters and wait channels."""
+
+from __future__ import annotations
+
+from watchdog.evidence import ActivitySample, Process, ThreadActivity
+
+USERFAULT_CHANNELS = frozenset({"handle_userfault"})
+"""A read of memory that was released and registered: it waits for someone to fill it."""
+
+SIGNAL_PAUSE_CHANNELS = frozenset({"__do_sys_pause", "do_sys_pause", "sys_pause", "sigsuspend"})
+"""A handler that waits for ever (the second way of pausing memory), or a plain `pause()`."""
+
+FILE_CHANNELS = (
+    "folio_wait",
+    "wait_on_page",
+    "nfs_",
+    "rpc_wait",
+    "io_schedule",
+    "jbd2_",
+    "blk_mq",
+    "fuse_",
+    "request_wait_answer",
+    "ceph_",
+    "wait_on_buffer",
+    "balance_dirty_pages",
+)
+"""Beginnings of channels of file input and output."""
+
+
+def last_activity(process: Process) -> ActivitySample | None:
+    """The newest sample, `None` where there is none."""
+    return process.activity[-1] if process.activity else None
+
+
+def thread_in(process: Process, channels: frozenset[str]) -> ThreadActivity | None:
+    """A thread that sleeps in one of the channels in the newest sample, main thread first."""
+    sample = last_activity(process)
+    if sample is None:
+        return None
+    ordered = sorted(sample.threads, key=lambda thread: thread.tid != process.pid)
+    return next((thread for thread in ordered if thread.wchan in channels), None)
+
+
+def main_thread(process: Process) -> ThreadActivity | None:
+    """The main thread's entry in the newest sample."""
+    sample = last_activity(process)
+    if sample is None or not sample.threads:
+        return None
+    return next((t for t in sample.threads if t.tid == process.pid), sample.threads[0])
+
+
+def waits_for_file(thread: ThreadActivity) -> bool:
+    """Whether the thread is in uninterruptible file input or output."""
+    return thread.wchan.startswith(FILE_CHANNELS)
+
+
+def is_dead(process: Process) -> bool:
+    """Whether the process is gone or a zombie."""
+    return process.status in ("dead", "zombie")
+
+
+def is_stopped(process: Process) -> bool:
+    """Whether a signal or a debugger stopped it (T, t)."""
+    if process.status == "stopped":
+        return True
+    thread = main_thread(process)
+    return thread is not None and thread.state in ("T", "t")

@@ -1,0 +1,158 @@
+"""What one stack says: the innermost call that tells, and the path that led there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from watchdog.evidence import Frame, StackSample, ThreadStack
+from watchdog.waits import collectives, processes, work
+from watchdog.waits.patterns import Pattern, WaitKind, first_match, own_frames
+
+TELLING: tuple[Pattern, ...] = (
+    *collectives.NATIVE_RENDEZVOUS,
+    *collectives.NATIVE_COLLECTIVES,
+    *collectives.RENDEZVOUS,
+    *collectives.COLLECTIVES,
+    *work.WEIGHTS,
+    *processes.FILES,
+    *processes.RPC,
+    *work.SLOW_WORK,
+    *work.IDLE,
+    *work.ENGINE,
+    *work.COMPUTE,
+    *work.CLEANUP,
+)
+"""Rows that say for whom or on what a stack waits; the innermost frame that matches decides."""
+
+HINTING: tuple[Pattern, ...] = (
+    *processes.LOCKS,
+    *processes.NATIVE_LOCKS,
+    *processes.QUEUES,
+    *work.DEVICE,
+    *work.SLEEP,
+)
+"""Rows that say only how it waits; they count where no telling frame is further out."""
+
+OVERRULED: frozenset[WaitKind] = frozenset(
+    {"compute", "engine_step", "cleanup", "idle", "slow_work"}
+)
+"""Kinds of telling frames that a lock further in outranks: who waits for a lock in the middle of
+the work is not working."""
+
+_HOUSEKEEPING = ("weight-sync-watchdog", "QueueFeederThread", "pt_nccl", "pt_gloo", "MsgReader")
+
+
+@dataclass(frozen=True)
+class StackWait:
+    """One thread's wait.
+
+    Attributes:
+        kind: See `WaitKind`.
+        operation: The call: `barrier`, `ray.get`, `_compute_hash_tensor` …
+        frames: The frames that told, innermost first; may be empty.
+        path: The own (not library) frames from there outwards, innermost first.
+        thread: The thread.
+        note: What else is to be known: `setting up its communicator`.
+    """
+
+    kind: WaitKind
+    operation: str
+    frames: tuple[Frame, ...]
+    path: tuple[Frame, ...]
+    thread: ThreadStack
+    note: str = ""
+
+
+def stack_wait(thread: ThreadStack) -> StackWait:
+    """Classify one thread by its frames alone."""
+    frames = thread.frames
+    hint: tuple[int, Pattern] | None = None
+    for index, frame in enumerate(frames):
+        outer = frames[index + 1 :]
+        row = first_match(frame, outer, TELLING)
+        if row is not None:
+            if hint is not None and hint[1].kind == "lock" and row.kind in OVERRULED:
+                break
+            return _told(thread, index, row)
+        if hint is None and (weak := first_match(frame, outer, HINTING)) is not None:
+            hint = (index, weak)
+    if hint is not None:
+        return _told(thread, *hint)
+    return StackWait(
+        "unknown", frames[0].function if frames else "", frames[:1], own_frames(frames), thread
+    )
+
+
+def _told(thread: ThreadStack, index: int, row: Pattern) -> StackWait:
+    """Follow the run of frames of one kind outwards: the outermost names a collective."""
+    frames, kind, note = thread.frames, row.kind, ""
+    run = [frames[index]]
+    operation = row.operation or frames[index].function
+    for offset in range(index + 1, len(frames)):
+        frame = frames[offset]
+        next_row = first_match(frame, frames[offset + 1 :], TELLING)
+        if next_row is None:
+            if frame.native or not own_frames((frame,)):
+                continue
+            break
+        if kind == "rendezvous" and next_row.kind == "collective" and not frame.native:
+            kind, note = "collective", "setting up its communicator"
+        elif next_row.kind != kind:
+            break
+        run.append(frame)
+        if kind in ("collective", "rendezvous"):
+            operation = next_row.operation or frame.function
+    return StackWait(kind, operation, tuple(run), own_frames(frames[index:]), thread, note)
+
+
+def thread_waits(sample: StackSample) -> tuple[StackWait, ...]:
+    """The waits of all threads that matter, in the order of the sample."""
+    return tuple(stack_wait(thread) for thread in sample.threads if not _is_housekeeping(thread))
+
+
+def _is_housekeeping(thread: ThreadStack) -> bool:
+    if thread.name.startswith(_HOUSEKEEPING):
+        return True
+    return any(
+        f.function in ("_read_thread", "_recv_msg") or "tqdm/_monitor" in f.file
+        for f in thread.frames
+    )
+
+
+_DELEGATING: frozenset[WaitKind] = frozenset({"await", "idle", "queue", "unknown", "sleep"})
+_DECISIVE: tuple[WaitKind, ...] = (
+    "weight_read",
+    "collective",
+    "rendezvous",
+    "store",
+    "lock",
+    "rpc",
+    "file_wait",
+    "memory_switch",
+    "engine_step",
+    "file_io",
+    "slow_work",
+)
+
+
+def decisive_wait(sample: StackSample) -> StackWait | None:
+    """The wait of the thread that stands for the process, `None` without any stack.
+
+    The main thread, unless it only waits for others: then the thread that does the work.
+    """
+    waits = [wait for wait in thread_waits(sample) if wait.thread.frames]
+    if not waits:
+        return None
+    main = next((w for w in waits if w.thread.name == "MainThread"), waits[0])
+    if main.kind not in _DELEGATING:
+        return main
+    for kind in _DECISIVE:
+        for wait in waits:
+            if wait is not main and wait.kind == kind and _does_work(wait):
+                return wait
+    return main
+
+
+def _does_work(wait: StackWait) -> bool:
+    """A library's own helper thread in a receive loop does not stand for the process."""
+    return wait.kind not in ("rpc", "lock", "file_io") or bool(wait.path)
