@@ -2,6 +2,7 @@
 
 import torch.distributed as dist
 from _job import Expected, Job, main
+
 from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(

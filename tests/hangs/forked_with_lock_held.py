@@ -5,6 +5,7 @@ import threading
 
 import torch.distributed as dist
 from _job import Expected, Job, die_with_parent, main
+
 from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(

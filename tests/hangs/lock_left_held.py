@@ -4,6 +4,7 @@ import threading
 
 import torch.distributed as dist
 from _job import Expected, Job, main
+
 from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(

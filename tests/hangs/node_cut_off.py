@@ -3,6 +3,7 @@
 import torch.distributed as dist
 from _job import Expected, Job, main
 from _nodes import NodesLauncher
+
 from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(

@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 from _cgroup import memory_cgroup
 from _job import Expected, Job, Launcher, main
+
 from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(

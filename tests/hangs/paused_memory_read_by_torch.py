@@ -4,6 +4,7 @@ import torch
 import torch.distributed as dist
 from _job import Expected, Job, main
 from _paused_memory import PausedTensor
+
 from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(

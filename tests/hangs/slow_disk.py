@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch.distributed as dist
 from _job import Expected, Job, main
+
 from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(

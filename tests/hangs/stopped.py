@@ -6,6 +6,7 @@ import signal
 
 import torch.distributed as dist
 from _job import Expected, Job, Launcher, main
+
 from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(

@@ -7,6 +7,7 @@ import signal
 import torch.distributed as dist
 from _job import Expected, Job, main
 from gil_held import pack_bucket
+
 from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(
