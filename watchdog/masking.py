@@ -94,7 +94,20 @@ _ASSIGNMENT = re.compile(
 # `--name value`, `"--name", "value"`.
 _OPTION = re.compile(rf"(?P<head>(?<![\w\-])--?{_NAME}(?:\\?[\"'])?(?:\s*,\s*|\s+)(?!-))" + _VALUE)
 
+# Set once by the settings; replaced whole, so a reader sees the old ones or the new.
+_more_names: tuple[str, ...] = ()
+
 _Secrecy = Literal["open", "unless a number", "always"]
+
+
+def hide_names_with(fragments: Sequence[str]) -> None:
+    """From now on treat every name that contains one of these as a secret's, in this process.
+
+    Args:
+        fragments: In any case; replaces those of the call before.
+    """
+    global _more_names
+    _more_names = tuple(fragment.lower() for fragment in fragments if fragment)
 
 
 def is_secret_name(name: str) -> bool:
@@ -179,6 +192,8 @@ def _must_hide(name: str, value: str) -> bool:
 
 
 def _secrecy(name: str) -> _Secrecy:
+    if _more_names and any(fragment in name.lower() for fragment in _more_names):
+        return "always"
     words = [word.lower() for word in _WORD.findall(name)]
     if not words or words[-1] in ("error", "exception", "warning"):
         return "open"  # `KeyError: 'lm_head.weight'` says what is missing

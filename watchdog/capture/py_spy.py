@@ -80,12 +80,14 @@ def sample_of_json(text: str, pid: int, *, native: bool = False) -> StackSample:
     """Read what `py-spy dump --json` prints.
 
     Raises:
-        ValueError: It is not that, or lists no thread.
+        ValueError: It is not that, or lists no frame.
     """
     data = json.loads(text)
     if not isinstance(data, list) or not data:
         raise ValueError("py-spy listed no thread")
-    threads = [_thread(entry) for entry in data if isinstance(entry, dict)]
+    threads = [_thread(entry, pid) for entry in data if isinstance(entry, dict)]
+    if not any(thread.frames for thread in threads):
+        raise ValueError("py-spy listed no frame")
     threads.sort(key=lambda thread: thread.os_thread_id != pid and thread.name != "MainThread")
     source = "py-spy --native" if native else "py-spy"
     return StackSample(tuple(threads), source, taken_at_s=time.time())
@@ -162,9 +164,11 @@ def _cause(stderr: str) -> str:
     return mask_text("; ".join(said)[:300]) or "no word why"
 
 
-def _thread(entry: dict[str, Any]) -> ThreadStack:
+def _thread(entry: dict[str, Any], pid: int) -> ThreadStack:
+    # Names are kept by `threading`: a process that never imported it has none.
+    unnamed = "MainThread" if entry.get("os_thread_id") == pid else ""
     return ThreadStack(
-        name=str(entry.get("thread_name") or ""),
+        name=str(entry.get("thread_name") or unnamed),
         frames=tuple(_frame(frame) for frame in entry.get("frames") or ()),
         os_thread_id=entry.get("os_thread_id"),
         active=entry.get("active"),

@@ -16,7 +16,7 @@ from watchdog.evidence import Gap, StackSample
 NAME = "python stacks"
 
 # Those who look are no part of what is seen: they would make every sample differ.
-_OWN_THREADS = ("weight-sync-capture", "weight-sync-incident")
+_OWN_THREADS = ("weight-sync-capture", "weight-sync-watchdog-")
 
 
 def collect(target: Target) -> Part:

@@ -78,7 +78,10 @@ class Source(Protocol):
 
 
 def combined(parts: Iterable[Part]) -> Part:
-    """One part of many: tuples one after the other, of single values the last that is set."""
+    """One part of many: tuples one after the other, of single values the last that is set.
+
+    A state goes with its own detail: one that needs none clears that of a state before.
+    """
     whole: dict[str, object] = {}
     for part in parts:
         for entry in fields(Part):
@@ -88,6 +91,10 @@ def combined(parts: Iterable[Part]) -> Part:
                 whole[entry.name] = (*(before or ()), *value)  # type: ignore[misc]
             elif isinstance(value, dict):
                 whole[entry.name] = {**(before or {}), **value}  # type: ignore[dict-item]
-            elif value != entry.default or before is None:
+            elif (
+                value != entry.default
+                or before is None
+                or (entry.name == "status_detail" and part.status != "unknown")
+            ):
                 whole[entry.name] = value
     return Part(**whole)  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import watchdog.cli
+from watchdog.cli import COMMANDS, group
+from watchdog.cli.lazy_group import INTERNAL_ERROR_STATUS, LazyGroup
+from watchdog.errors import UnusableInputError
+
+
+def module_of(name: str):
+    return importlib.import_module(f"watchdog.cli.{name.replace('-', '_')}")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_listed_sentence_is_the_first_of_the_commands_own_help(name):
+    command = module_of(name).command
+
+    assert command.name == name
+    assert " ".join(command.help.split("\n\n")[0].split()) == COMMANDS[name]
+
+
+def test_every_module_with_a_command_is_in_the_table():
+    folder = Path(watchdog.cli.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py") if "\n@click.command(" in path.read_text()}
+
+    assert modules == {name.replace("-", "_") for name in COMMANDS}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_for_every_option(name):
+    result = CliRunner().invoke(group, [name, "--help"])
+
+    assert result.exit_code == 0
+    options = [p for p in module_of(name).command.params if isinstance(p, click.Option)]
+    assert all(option.help for option in options)
+
+
+def test_help_lists_every_command_without_importing_what_only_reports_need():
+    program = (
+        "import sys; from watchdog.cli import group; group(['--help'], standalone_mode=False);"
+        "print(sorted({'rich', 'jinja2', 'torch', 'cattrs', 'psutil'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    *listing, imported = done.stdout.splitlines()
+    assert imported == "[]"
+    assert all(any(line.split()[:1] == [name] for line in listing) for name in COMMANDS)
+
+
+def failing_group(error: Exception) -> click.Group:
+    tool = LazyGroup("tool", commands_help={"fail": ""}, package="none", params=[
+        click.Option(["--debug"], is_flag=True)], callback=lambda debug: None)  # fmt: skip
+
+    @click.command("fail")
+    def fail() -> None:
+        raise error
+
+    tool.get_command = lambda ctx, name: fail
+    return tool
+
+
+def test_an_error_of_ours_ends_with_message_advice_and_its_own_status():
+    error = UnusableInputError("dump.txt: no stack in it\x1b[2J")
+
+    result = CliRunner().invoke(failing_group(error), ["fail"])
+
+    assert result.exit_code == UnusableInputError.exit_code
+    assert r"Error: dump.txt: no stack in it\x1b[2J" in result.stderr
+    assert UnusableInputError.help_text in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_an_error_that_nobody_foresaw_is_called_a_fault_of_the_program():
+    result = CliRunner().invoke(failing_group(KeyError("x")), ["fail"])
+
+    assert result.exit_code == INTERNAL_ERROR_STATUS
+    assert "KeyError" in result.stderr
+    assert "--debug" in result.stderr
+
+
+def test_debug_lets_the_error_through():
+    result = CliRunner().invoke(failing_group(KeyError("x")), ["--debug", "fail"])
+
+    assert isinstance(result.exception, KeyError)
+
+
+def test_an_unknown_command_is_a_usage_error():
+    result = CliRunner().invoke(group, ["diagnoze"])
+
+    assert result.exit_code == 2
+
+
+def test_the_version_is_the_distributions():
+    from importlib.metadata import version
+
+    assert CliRunner().invoke(group, ["--version"]).output.split()[-1] == version("miles-watchdog")
+
+
+def test_a_reader_that_goes_away_causes_no_traceback():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-c", "from watchdog.cli import main; main()", "--help"],
+        stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    os.close(write)
+
+    assert "Traceback" not in done.stderr
+
+
+def test_json_of_incidents_is_json(tmp_path):
+    result = CliRunner().invoke(group, ["incidents", str(tmp_path), "--json"])
+
+    assert json.loads(result.output) == []

@@ -1,0 +1,112 @@
+"""`demo` as a newcomer runs it. The scenarios themselves train for real."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from click.testing import CliRunner
+
+from watchdog.cli import group
+from watchdog.demo.job import TOKEN
+from watchdog.demo.scenarios import SCENARIOS
+
+DEMO = [sys.executable, "-uc", "from watchdog.cli import main; main()", "demo"]
+
+
+def processes_of_demo(folder: Path) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            environ = process.environ()
+            if TOKEN in environ and environ["MILES_WATCHDOG_DIR"].startswith(str(folder)):
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_shows_what_it_says_and_leaves_no_process(name, tmp_path):
+    done = subprocess.run(
+        [*DEMO, name, "--output", str(tmp_path / "out")],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "As expected." in done.stdout
+    assert processes_of_demo(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_the_demos_incident_is_rendered_again_in_every_format(tmp_path):
+    subprocess.run(
+        [*DEMO, "--output", str(tmp_path)],
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=200, check=True,
+    )  # fmt: skip
+    (incident,) = tmp_path.glob("*/incidents/*")
+    written = json.loads((incident / "report.json").read_text())
+
+    for name in ("json", "markdown", "summary", "terminal"):
+        result = CliRunner().invoke(group, ["report", str(incident), "--format", name])
+        assert result.exit_code == 0, result.output
+        assert "missing_backup" in result.output
+        if name == "json":
+            again = json.loads(result.output)
+            assert (again["state"], again["culprits"]) == (written["state"], written["culprits"])
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_job(tmp_path):
+    demo = subprocess.Popen(
+        [*DEMO, "--keep", "--verbose", "--output", str(tmp_path)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert any("miles" in line for line in demo.stdout)
+        os.kill(demo.pid, signal.SIGINT)
+        demo.communicate(timeout=60)
+    finally:
+        demo.kill()
+        demo.wait()
+
+    assert processes_of_demo(tmp_path) == []
+
+
+def test_the_list_names_every_scenario_with_what_it_shows():
+    output = CliRunner().invoke(group, ["demo", "--list"]).output
+
+    assert [line.split()[0] for line in output.splitlines()] == list(SCENARIOS)
+    assert all(scenario.title in output for scenario in SCENARIOS.values())
+
+
+@pytest.mark.parametrize("missing", ["torch", "miles.train"])
+def test_without_torch_or_miles_the_demo_says_what_to_install(monkeypatch, missing):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == missing else real("json")
+    )
+
+    result = CliRunner().invoke(group, ["demo"])
+
+    assert result.exit_code == 2
+    assert f"{missing} cannot be imported" in result.stderr
+    assert "pip install torch==2.13.0 -e '.[miles]'" in result.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_advice(monkeypatch, tmp_path: Path):
+    monkeypatch.setattr("watchdog.cli.demo._check_importable", lambda: None)
+    (tmp_path / "file").write_text("")
+
+    result = CliRunner().invoke(group, ["demo", "--output", str(tmp_path / "file" / "x")])
+
+    assert result.exit_code == 2
+    assert "--output DIR" in result.stderr

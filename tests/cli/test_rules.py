@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from watchdog.cli import group
+from watchdog.rules import RULES
+from watchdog.rules.documentation import HEADINGS, rule_name
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(group, ["rules", *arguments])
+
+
+def test_the_list_is_in_order_of_precedence():
+    names = [line.split()[0] for line in run().output.splitlines()]
+
+    assert names == [rule_name(rule) for rule in RULES]
+
+
+@pytest.mark.parametrize("name", [rule_name(rule) for rule in RULES])
+def test_a_rule_is_explained_under_its_headings(name):
+    lines = run(name).output.splitlines()
+
+    assert lines[0].startswith(f"{name}, class ")
+    assert [line for line in lines if line in HEADINGS] == list(HEADINGS)
+
+
+def test_the_name_of_the_module_does_as_well():
+    name = rule_name(RULES[0])
+
+    assert run(name.replace("-", "_")).output == run(name).output
+
+
+def test_an_unknown_name_is_refused_with_near_ones():
+    name = rule_name(RULES[0])
+
+    result = run(name[:-1])
+
+    assert result.exit_code == 2
+    assert f"near: {name}" in result.stderr

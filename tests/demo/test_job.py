@@ -1,0 +1,83 @@
+"""Nothing of a demo's job remains, whatever its processes do."""
+
+from __future__ import annotations
+
+import time
+
+import psutil
+import pytest
+
+# As torchrun does: the worker is in a session of its own, out of reach of a group's signal.
+DETACHED_WORKER = """
+import signal, subprocess, sys
+worker = subprocess.Popen([sys.executable, "-uc",
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready'); signal.pause()"],
+    start_new_session=True)
+signal.pause()
+"""
+STUBBORN = """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready")
+signal.pause()
+"""
+ORPHAN = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-uc", "import signal; print('ready'); signal.pause()"],
+    start_new_session=True)
+"""
+
+
+def first_line(job) -> str:
+    lines = job.lines(time.monotonic() + 60)
+    return next(line for line in lines if line is not None)
+
+
+@pytest.mark.parametrize("program", [DETACHED_WORKER, STUBBORN, ORPHAN])
+def test_no_process_outlives_the_job(started, program):
+    job = started(program)
+    assert first_line(job) == "ready"
+    pids = job.pids()
+    assert pids
+
+    job.end()
+
+    assert job.pids() == []
+    assert not [pid for pid in pids if psutil.pid_exists(pid)]
+
+
+def test_ending_twice_is_harmless(started):
+    job = started("print('ready')")
+    list(job.lines(time.monotonic() + 60))
+
+    job.end()
+    job.end()
+
+    assert job.exit_status == 0
+
+
+def test_the_lines_end_with_the_job(started):
+    job = started("print('a'); print('b'); raise SystemExit(3)")
+
+    lines = [line for line in job.lines(time.monotonic() + 60) if line is not None]
+
+    assert lines == ["a", "b"]
+    assert job.exit_status == 3
+
+
+def test_silence_is_told(started):
+    job = started("import signal; signal.pause()")
+
+    assert next(job.lines(time.monotonic() + 60, pause_s=0.01)) is None
+
+
+def test_the_lines_stop_at_the_deadline(started):
+    job = started("import signal; signal.pause()")
+
+    assert list(job.lines(time.monotonic())) == []
+
+
+def test_bytes_that_are_no_text_do_not_end_the_reading(started):
+    job = started("import os; os.write(1, b'\\xff\\n'); os.write(1, b'after\\n')")
+
+    assert [line for line in job.lines(time.monotonic() + 60) if line] == ["\ufffd", "after"]

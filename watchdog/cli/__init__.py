@@ -1,0 +1,44 @@
+"""The command line: `miles-watchdog SUBCOMMAND`, one module each.
+
+Exit statuses: 0 done (for `diagnose`: a cause was named), 1 the command failed or, for `demo`,
+another verdict than expected was reached, 2 the input or the command line was unusable,
+3 no cause could be named, 70 a fault of this program.
+"""
+
+from __future__ import annotations
+
+import click
+
+from watchdog.cli.lazy_group import LazyGroup
+
+# Name of the subcommand and of its module; the sentence is what `--help` lists, so that it
+# need not import them. A test keeps it equal to the first sentence of the command's own help.
+COMMANDS = {
+    "demo": "Run a training job that hangs, and watch the watchdog catch it.",
+    "incidents": "List the incidents below a folder, newest first.",
+    "report": "Render an incident again, diagnosed with the rules of this version.",
+    "rules": "List the known causes, or explain one.",
+    "settings": "Show every setting, its value here, and where the value comes from.",
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    commands_help=COMMANDS,
+    package="watchdog.cli",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="miles-watchdog", prog_name="miles-watchdog")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def group(debug: bool) -> None:
+    """Say which rank holds up a hung RL weight sync, where, and why.
+
+    MILES_WATCHDOG=1 in the environment of a run turns the watchdog on; these commands are for
+    before and after.
+    """
+    del debug  # read by LazyGroup, where errors are shown
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    group.main(prog_name="miles-watchdog")

@@ -1,0 +1,138 @@
+"""Run folders and incident folders, as the watchdog leaves them, read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from watchdog.errors import UnusableInputError
+from watchdog.evidence import Evidence
+from watchdog.reports.incident_info import IncidentInfo
+from watchdog.serialization import evidence_from_json
+
+_MAX_REPORT_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One incident as its report.json tells it.
+
+    Attributes:
+        folder: Where it lies.
+        info: Name, run and time.
+        headline: The report's first sentence; says what is wrong where it cannot be read.
+        state: State of the verdict, "" where there is no readable report.
+        cause: Class and confidence of the first cause, "" for none.
+    """
+
+    folder: Path
+    info: IncidentInfo
+    headline: str
+    state: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a job.
+
+    Attributes:
+        folder: Where it lies.
+        num_syncs: Lines of syncs.jsonl: weight syncs that ended, over all ranks.
+        incidents: Newest first.
+    """
+
+    folder: Path
+    num_syncs: int
+    incidents: tuple[Incident, ...]
+
+
+def runs_below(folder: Path) -> list[Run]:
+    """The runs in `folder`, or the one that `folder` is itself; last changed first.
+
+    Raises:
+        UnusableInputError: It is not a folder.
+    """
+    if not folder.is_dir():
+        raise UnusableInputError(f"{folder}: not a folder")
+    candidates = [folder, *(path for path in folder.iterdir() if path.is_dir())]
+    runs = [path for path in candidates if _is_run(path)]
+    runs.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    return [Run(path, _num_lines(path / "syncs.jsonl"), tuple(_incidents(path))) for path in runs]
+
+
+def load_incident(path: Path) -> tuple[Evidence, IncidentInfo]:
+    """Evidence and name of an incident, by its folder or by its evidence.json.
+
+    Raises:
+        UnusableInputError: There is no evidence.json at `path`.
+        UnreadableEvidenceError: It is not evidence, or of another version.
+    """
+    file = path / "evidence.json" if path.is_dir() else path
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UnusableInputError(f"{file}: {error.strerror or error}") from error
+    folder = file.parent.absolute()
+    recorded = _report(folder).get("incident") or {}
+    started_at_s = recorded.get("started_at_s")
+    written = (folder / "report.md").exists()
+    info = IncidentInfo(
+        id=folder.name,
+        run=folder.parent.parent.name if folder.parent.name == "incidents" else "",
+        folder=str(folder) if written else "",
+        started_at_s=started_at_s if isinstance(started_at_s, (int, float)) else None,
+    )
+    return evidence_from_json(text), info
+
+
+def _is_run(path: Path) -> bool:
+    return any((path / name).exists() for name in ("ranks", "incidents", "syncs.jsonl"))
+
+
+def _incidents(run: Path) -> list[Incident]:
+    try:
+        folders = [path for path in (run / "incidents").iterdir() if path.is_dir()]
+    except OSError:
+        return []
+    found = [_incident(path, run) for path in folders]
+    return sorted(found, key=lambda incident: incident.info.started_at_s or 0, reverse=True)
+
+
+def _incident(folder: Path, run: Path) -> Incident:
+    report = _report(folder)
+    recorded = report.get("incident") or {}
+    started_at_s = recorded.get("started_at_s")
+    if not isinstance(started_at_s, (int, float)):
+        started_at_s = folder.stat().st_mtime
+    info = IncidentInfo(folder.name, run.name, str(folder.absolute()), started_at_s)
+    causes = report.get("causes") or [{}]
+    cause = " ".join(str(causes[0].get(key, "")) for key in ("class", "confidence")).strip()
+    headline = str(report.get("headline") or "no readable report.json")
+    return Incident(folder, info, headline, str(report.get("state", "")), cause)
+
+
+def _report(folder: Path) -> dict[str, Any]:
+    """The report, {} where it is missing, too large, or not what the watchdog writes."""
+    file = folder / "report.json"
+    try:
+        if file.stat().st_size > _MAX_REPORT_BYTES:
+            return {}
+        data = json.loads(file.read_text(encoding="utf-8", errors="replace"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    is_report = isinstance(data, dict) and isinstance(data.get("incident") or {}, dict)
+    causes = data.get("causes") or [] if is_report else None
+    if not isinstance(causes, list) or not all(isinstance(cause, dict) for cause in causes):
+        return {}
+    return data if is_report else {}
+
+
+def _num_lines(file: Path) -> int:
+    try:
+        with file.open("rb") as stream:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(2**20), b""))
+    except OSError:
+        return 0

@@ -1,0 +1,79 @@
+"""A click group that imports a subcommand when it is called, and shows errors with advice."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import IO, Any
+
+import click
+
+from watchdog.errors import WatchdogError
+
+INTERNAL_ERROR_STATUS = 70
+"""EX_SOFTWARE of sysexits.h: the fault is this program's."""
+
+
+class LazyGroup(click.Group):
+    """Subcommands by name; the module of the same name holds one as `command`."""
+
+    def __init__(
+        self, *args: Any, commands_help: Mapping[str, str], package: str, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._commands_help = commands_help
+        self._package = package
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in alphabetical order."""
+        return sorted(self._commands_help)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The imported command, `None` where the table has no such name."""
+        if cmd_name not in self._commands_help:
+            return None
+        module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the subcommands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(self._commands_help.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; errors end it with a message, not with a traceback.
+
+        Raises:
+            ShownError: In place of a `WatchdogError` or of any error nobody foresaw.
+        """
+        if ctx.params.get("debug"):
+            return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except WatchdogError as error:
+            raise ShownError(str(error), error.help_text, error.exit_code) from error
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            advice = "This is a fault of miles-watchdog; `miles-watchdog --debug …` shows where."
+            raise ShownError(message, advice, INTERNAL_ERROR_STATUS) from error
+
+
+class ShownError(click.ClickException):
+    """An error as the user sees it: what failed, and what to do next."""
+
+    def __init__(self, message: str, help_text: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.help_text = help_text
+        vars(self)["exit_code"] = exit_code  # click declares it for the class, reads it from here
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print message and advice to stderr, control characters made visible."""
+        from watchdog.reports.printable import printable
+
+        click.echo(f"Error: {printable(self.message)}", file=file, err=file is None)
+        if self.help_text:
+            click.echo(self.help_text, file=file, err=file is None)

@@ -1,0 +1,73 @@
+"""`miles-watchdog rules`: the known causes and their documentation."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from watchdog.errors import WatchdogError
+
+if TYPE_CHECKING:
+    from watchdog.rules import Rule
+
+
+class UnknownRuleError(WatchdogError):
+    """No rule has this name. The message says which names are near."""
+
+    help_text = "`miles-watchdog rules` lists all of them."
+    exit_code = 2
+
+
+@click.command("rules")
+@click.argument("name", required=False)
+@click.option("--markdown", is_flag=True, help="The table of causes as docs/causes.md has it.")
+def command(name: str | None, markdown: bool) -> None:
+    """List the known causes, or explain one.
+
+    NAME is a rule's name as reports show it, e.g. `missing-rank`; an underscore does as well.
+    """
+    from watchdog.rules import RULES
+    from watchdog.rules.documentation import rule_name
+
+    if markdown:
+        click.echo(causes_table(RULES), nl=False)
+    elif name is None:
+        width = max(len(rule_name(rule)) for rule in RULES)
+        for rule in RULES:
+            click.echo(f"{rule_name(rule):<{width}}  {title(rule)}")
+    else:
+        rule = _named(name, RULES)
+        click.echo(f"{rule_name(rule)}, class {rule.CAUSE_CLASS}\n\n{inspect.cleandoc(_doc(rule))}")
+
+
+def causes_table(rules: Iterable[Rule]) -> str:
+    """Name, class and title of each rule, in order of precedence, as a markdown table."""
+    from watchdog.rules.documentation import rule_name
+
+    rows = [f"| `{rule_name(rule)}` | `{rule.CAUSE_CLASS}` | {title(rule)} |" for rule in rules]
+    return "\n".join(["| rule | class | what it is |", "| --- | --- | --- |", *rows]) + "\n"
+
+
+def title(rule: Rule) -> str:
+    """First line of the rule's documentation."""
+    return _doc(rule).strip().split("\n", 1)[0]
+
+
+def _doc(rule: Rule) -> str:
+    return rule.__doc__ or ""
+
+
+def _named(name: str, rules: Iterable[Rule]) -> Rule:
+    from watchdog.rules.documentation import rule_name
+
+    known = {rule_name(rule): rule for rule in rules}
+    wanted = name.strip().lower().replace("_", "-")
+    if wanted in known:
+        return known[wanted]
+    near = difflib.get_close_matches(wanted, known, n=3)
+    hint = f"; near: {', '.join(near)}" if near else ""
+    raise UnknownRuleError(f"no rule is called {name!r}{hint}")

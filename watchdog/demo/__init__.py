@@ -1,0 +1,1 @@
+"""Training jobs that hang on purpose, for `miles-watchdog demo`."""

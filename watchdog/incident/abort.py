@@ -1,0 +1,83 @@
+"""The end of the ranks after a stall that did not resolve, for `MILES_WATCHDOG_ABORT_AFTER`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from watchdog.blackbox_reading import read_blackbox
+from watchdog.capture import bounded
+from watchdog.errors import UnusableInputError
+from watchdog.exit_status import STALLED
+from watchdog.incident.members import Member
+from watchdog.stall_context import StallContext
+
+_POLL_S = 0.1
+
+
+def is_still_stalled(context: StallContext) -> bool:
+    """Whether this rank is still in the section that stalled. In doubt it is."""
+    box: Path | None = context.blackbox
+    if box is None:
+        return True
+    try:
+        place = read_blackbox(box, with_events=False)
+    except UnusableInputError:
+        return True
+    if place.section == "":
+        # A collective on its own has no section: it is over when it has returned.
+        return place.collective is not None and place.collective.ended_s == 0
+    return (place.section, place.section_index) == (context.section, context.index)
+
+
+def end_others(
+    others: Iterable[Member],
+    *,
+    grace_s: float = 3.0,
+    sleep: Callable[[float], None] = time.sleep,
+    kill: Callable[[int, int], None] = os.kill,
+) -> tuple[int, ...]:
+    """End the ranks of this host that cannot do so themselves.
+
+    Only a process that a black box names, whose start time agrees, is ended.
+
+    Args:
+        others: Ranks other than this one.
+        grace_s: Time that they have to end themselves (s).
+        sleep: Waits so many seconds.
+        kill: `os.kill`.
+
+    Returns:
+        The ranks that were ended, ascending.
+    """
+    others = [one for one in others if one.is_local]
+    deadline_s = time.monotonic() + grace_s
+    while any(one.is_same_process for one in others) and time.monotonic() < deadline_s:
+        sleep(_POLL_S)
+    ended = []
+    for one in others:
+        if one.is_same_process and one.pid != os.getpid():
+            try:
+                kill(one.pid, signal.SIGKILL)
+            except OSError:
+                continue
+            ended.append(one.rank)
+    return tuple(sorted(ended))
+
+
+def end_this_process() -> None:
+    """End this process at once with the documented status, whatever its threads do.
+
+    What Python still buffers for its standard streams is written if that takes no time: the
+    blocked thread may hold their locks.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            bounded.result(stream.flush, timeout_s=0.3)
+        except Exception:  # there is nobody left to tell
+            continue
+    os._exit(STALLED)

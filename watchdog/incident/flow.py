@@ -1,0 +1,309 @@
+"""What happens at a stall, in this order: capture, gather, diagnose, report, command, end."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from watchdog import capture as capture_package
+from watchdog import masking
+from watchdog.capture import SAMPLE_SOURCES, SOURCES, python_stacks
+from watchdog.capture.target import Part, Source, Target, combined
+from watchdog.evidence import Evidence, Gap, StackSample
+from watchdog.exit_status import STALLED
+from watchdog.incident import abort, on_stall, rank_evidence, report
+from watchdog.incident.folder import RAW, REPORT, IncidentFolder, NothingWrittenError
+from watchdog.incident.leader import Leadership
+from watchdog.incident.members import members_of
+from watchdog.incident.merge import Gathering
+from watchdog.incident.size import fitting_json
+from watchdog.notices import notice
+from watchdog.settings import Settings
+from watchdog.stall_context import StallContext
+
+if TYPE_CHECKING:
+    from watchdog.findings import Diagnosis
+
+_POLL_S = 0.2
+_TURN_S = 0.05
+_LONGEST_TURN_S = 1.0
+_PATIENCE_S = 60.0
+_MAX_NATIVE = 4
+
+
+def _diagnose(evidence: Evidence) -> Diagnosis:
+    from watchdog.diagnosis import diagnose
+
+    return diagnose(evidence)
+
+
+def _capture(
+    targets: Sequence[Target], sources: Sequence[Source], timeout_s: float
+) -> dict[int, Part]:
+    return capture_package.capture(targets, sources, timeout_s=timeout_s)
+
+
+def _native(pids: Sequence[int]) -> dict[int, StackSample | Gap]:
+    return python_stacks.stacks(pids, native=True, timeout_s=3.0)
+
+
+@dataclass(frozen=True)
+class Seams:
+    """Everything that reaches outside, so that a test can stand in for it.
+
+    Attributes:
+        capture: Reads processes: targets, sources, time for all (s).
+        native: Stacks with native frames, by pid.
+        diagnose: Evidence to diagnosis.
+        notice: Says lines on stderr.
+        sleep: Waits so many seconds.
+        end_this_process: Does not return in earnest.
+        substitute: Root of the folder that is used where the run's own refuses.
+    """
+
+    capture: Callable[[Sequence[Target], Sequence[Source], float], dict[int, Part]] = _capture
+    native: Callable[[Sequence[int]], dict[int, StackSample | Gap]] = _native
+    diagnose: Callable[[Evidence], Diagnosis] = _diagnose
+    notice: Callable[[str], None] = notice
+    sleep: Callable[[float], None] = time.sleep
+    end_this_process: Callable[[], None] = abort.end_this_process
+    substitute: Path | None = None
+
+
+@dataclass(frozen=True)
+class IncidentResult:
+    """What became of a stall, from the side of this rank.
+
+    Attributes:
+        is_leader: Whether this rank wrote the report.
+        report: Path of `report.json`, whoever wrote it; `None` where there is none.
+        folder: Where the incident lies; `None` where nothing could be written.
+        evidence: The job's evidence for the leader, this rank's own otherwise.
+    """
+
+    is_leader: bool
+    report: Path | None
+    folder: Path | None
+    evidence: Evidence = field(repr=False)
+
+
+def first_sample(context: StallContext, *, seams: Seams | None = None) -> Part:
+    """The cheap look before the deadline; `handle_stall` gets it back in its context.
+
+    Never raises.
+    """
+    target = Target(context.identity.pid, _name(context))
+    return (seams or Seams()).capture([target], SAMPLE_SOURCES, 3.0)[target.pid]
+
+
+def handle_stall(
+    context: StallContext, *, settings: Settings | None = None, seams: Seams | None = None
+) -> IncidentResult:
+    """Turn a stall into a report, and end the rank if the settings say so.
+
+    Runs on a thread of the watchdog in every rank that noticed the stall. Takes seconds, never
+    touches CUDA or the process group, and does not depend on any other rank: whichever is able
+    to writes the report for all.
+
+    Args:
+        context: The stall as this rank saw it.
+        settings: Instead of those in the context.
+        seams: Stand-ins for tests.
+    """
+    if settings is not None:
+        context = replace(context, settings=settings)
+    masking.hide_names_with(context.settings.redact)
+    return _Stalled(context, seams or Seams()).handled()
+
+
+class _Stalled:
+    def __init__(self, context: StallContext, seams: Seams) -> None:
+        self._context = context
+        self._seams = seams
+        self._began_s = time.monotonic()
+        self._folder = IncidentFolder(context.run_folder, context.incident_id, seams.substitute)
+        # As long as a quick user is willing to wait, as short as slow ranks allow.
+        self._wait_s = min(10.0, max(3.0, 0.05 * context.deadline_s))
+        self._max_bytes = context.settings.max_incident_mb * 1_000_000
+
+    def handled(self) -> IncidentResult:
+        settings = self._context.settings
+        if self._folder.is_one_too_many(settings.max_incidents):
+            self._seams.notice(
+                f"{self._context.section} {self._context.index} stalled; not recorded, the run "
+                f"has {settings.max_incidents} incidents already (MILES_WATCHDOG_MAX_INCIDENTS)"
+            )
+            result = IncidentResult(False, None, None, Evidence("watchdog"))
+        else:
+            result = self._recorded()
+        if settings.abort_after_s is not None:
+            self._abort(settings.abort_after_s, result)
+        return result
+
+    def _recorded(self) -> IncidentResult:
+        own = self._own_evidence()
+        self._deliver(own)
+        leadership = self._leadership()
+        if leadership is None:
+            return self._follow(own)
+        try:
+            return self._lead(own, leadership)
+        finally:
+            leadership.give_up()
+
+    def _own_evidence(self) -> Evidence:
+        target = Target(self._context.identity.pid, _name(self._context), self._traceback_file())
+        part = self._seams.capture([target], SOURCES, max(3.0, self._wait_s - 1.0))[target.pid]
+        before = self._context.first_sample
+        if isinstance(before, Part):
+            # Of what the first look could not have, the second one says why as well.
+            part = combined([replace(before, gaps=()), part])
+        return rank_evidence.of_this_process(self._context, part)
+
+    def _traceback_file(self) -> Path | None:
+        box = self._context.blackbox
+        if box is None:
+            return None
+        return (self._context.run_folder / "ranks" / box.name).with_suffix(".faulthandler")
+
+    def _deliver(self, own: Evidence) -> None:
+        identity = self._context.identity
+        name = f"pid-{identity.pid}" if identity.rank is None else f"rank-{identity.rank}"
+        share = self._max_bytes // 2 // max(1, identity.world_size or 1)
+        try:
+            self._folder.write(f"{RAW}/{name}.json", fitting_json(own, share))
+        except NothingWrittenError as error:
+            self._seams.notice(f"this rank's evidence cannot be written: {error}")
+
+    def _leadership(self) -> Leadership | None:
+        """Wait until this rank leads (its lock), or until there is a report (`None`)."""
+        try:
+            leadership = Leadership(self._folder.make())
+        except OSError:
+            return Leadership(self._folder.place)  # nobody can lock anything: each for itself
+        self._seams.sleep(self._turn_s())
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < deadline_s:
+            if self._folder.find(REPORT) is not None:
+                return None
+            if _taken(leadership):
+                # Between the look and the lock the last leader may have finished.
+                return leadership if self._folder.find(REPORT) is None else None
+            self._seams.sleep(_POLL_S)
+        return None
+
+    def _turn_s(self) -> float:
+        """Let lower ranks go first, so that the report is usually the lowest one's."""
+        rank = self._context.identity.rank
+        local = members_of(self._context)
+        place = sum(other < rank for other in local) if rank is not None else len(local)
+        return min(_TURN_S * place, _LONGEST_TURN_S)
+
+    def _follow(self, own: Evidence) -> IncidentResult:
+        written = self._folder.find(REPORT)
+        return IncidentResult(False, written, written.parent if written else None, own)
+
+    def _lead(self, own: Evidence, leadership: Leadership) -> IncidentResult:
+        gathering = Gathering(
+            self._context, self._folder, own, self._seams.capture, self._seams.sleep,
+            leadership.sign_of_life,
+        )  # fmt: skip
+        evidence = gathering.evidence(self._wait_s)
+        leadership.sign_of_life()
+        diagnosis, failure = self._diagnosis(evidence)
+        more = self._with_native(evidence, diagnosis)
+        if more is not None:
+            evidence = more
+            diagnosis, failure = self._diagnosis(evidence)
+        if failure:
+            evidence = replace(evidence, gaps=(*evidence.gaps, Gap("diagnosis", failure)))
+        written = report.write(
+            evidence, diagnosis, self._context, self._folder, self._max_bytes // 2
+        )
+        self._seams.notice(written.summary)
+        self._run_command(written.markdown)
+        folder = written.json.parent if written.json else None
+        return IncidentResult(True, written.json, folder, evidence)
+
+    def _diagnosis(self, evidence: Evidence) -> tuple[Diagnosis | None, str]:
+        try:
+            return self._seams.diagnose(evidence), ""
+        except Exception as error:
+            return None, f"{type(error).__name__}: {error}"
+
+    def _with_native(self, evidence: Evidence, diagnosis: Diagnosis | None) -> Evidence | None:
+        """The evidence with native frames of those that are suspected, `None` if none are read."""
+        wanted = self._context.settings.native
+        host = self._context.identity.host
+        if wanted == "0" or (diagnosis is None and wanted == "auto"):
+            return None
+        local = [one for one in evidence.processes if one.host == host and one.pid is not None]
+        if wanted == "auto" and diagnosis is not None:
+            suspects = {culprit.process for culprit in diagnosis.verdict.culprits}
+            local = [one for one in local if one.key in suspects][:_MAX_NATIVE]
+        pids = [one.pid for one in local if one.pid is not None and one.status == "running"]
+        if not pids:
+            return None
+        found = self._seams.native(pids)
+        changed = []
+        for process in evidence.processes:
+            outcome = found.get(process.pid or -1) if process.host == host else None
+            if isinstance(outcome, StackSample):
+                process = replace(process, stacks=(*process.stacks, outcome))
+            elif isinstance(outcome, Gap):
+                process = replace(process, gaps=(*process.gaps, outcome))
+            changed.append(process)
+        return replace(evidence, processes=tuple(changed))
+
+    def _run_command(self, markdown: Path | None) -> None:
+        command = self._context.settings.on_stall
+        if not command or markdown is None:
+            return
+        ended, output = on_stall.run_command(command, incident=markdown.parent, report=markdown)
+        self._seams.notice(ended)
+        try:
+            self._folder.write("on_stall.log", output.decode(errors="replace"))
+        except NothingWrittenError:
+            return
+
+    def _abort(self, abort_after_s: float, result: IncidentResult) -> None:
+        end_at_s = self._began_s + abort_after_s
+        while (left_s := end_at_s - time.monotonic()) > 0:
+            if not abort.is_still_stalled(self._context):
+                break
+            self._seams.sleep(min(left_s, 0.5))
+        if not abort.is_still_stalled(self._context):
+            self._seams.notice(f"{self._context.section} went on: this rank is not ended")
+            return
+        identity = self._context.identity
+        self._seams.notice(
+            f"ending {_name(self._context)} with status {STALLED}: "
+            f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall; "
+            f"report: {result.report or 'none'}"
+        )
+        if result.is_leader:
+            others = members_of(self._context)
+            others.pop(-1 if identity.rank is None else identity.rank, None)
+            ended = abort.end_others(others.values(), sleep=self._seams.sleep)
+            if ended:
+                self._seams.notice(
+                    f"ended rank {', '.join(map(str, ended))} by SIGKILL: did not end itself"
+                )
+        self._seams.end_this_process()
+
+
+def _taken(leadership: Leadership) -> bool:
+    try:
+        return leadership.take()
+    except OSError:
+        return True  # no lock can be made: each for itself, files are replaced in one step
+
+
+def _name(context: StallContext) -> str:
+    identity = context.identity
+    host = identity.host or socket.gethostname()
+    return f"rank {identity.rank}" if identity.rank is not None else f"{host}:{identity.pid}"

@@ -1,0 +1,130 @@
+"""Stacks as text, one for all processes that stand at the same place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from watchdog.evidence import Evidence, Frame, Process, ThreadStack
+from watchdog.findings import Diagnosis
+from watchdog.reports import wording
+from watchdog.reports.limits import Limits
+from watchdog.reports.printable import one_line
+
+
+@dataclass(frozen=True)
+class StackText:
+    """One block of a report.
+
+    Attributes:
+        title: Whose it is.
+        text: Lines to show as they are, not yet escaped.
+    """
+
+    title: str
+    text: str
+
+
+def group_stacks(evidence: Evidence, diagnosis: Diagnosis, limits: Limits) -> list[StackText]:
+    """A stack for each group, the culprits' first; a process outside of all is left out."""
+    by_key = {process.key: process for process in evidence.processes}
+    where = {culprit.process: culprit.where for culprit in diagnosis.verdict.culprits}
+    blocks = []
+    for group in diagnosis.verdict.groups:
+        members = [by_key[key] for key in group.processes if key in by_key and by_key[key].stacks]
+        if not members:
+            continue
+        example = members[0]
+        place = where.get(example.key, group.where)
+        shared = f", shown for {example.key}" if len(group.processes) > 1 else ""
+        title = f"{wording.group_label(group)}: {group.doing}{shared} ({_origin(example)})"
+        blocks.append(StackText(title, stack_text(example, place, limits)))
+    return blocks[: limits.stacks]
+
+
+def culprit_details(evidence: Evidence, diagnosis: Diagnosis, limits: Limits) -> list[StackText]:
+    """What black box, ledger and kernel say of each culprit; empty parts are left out."""
+    guilty = {culprit.process for culprit in diagnosis.verdict.culprits}
+    members = [process for process in evidence.processes if process.key in guilty]
+    blocks = [
+        StackText(process.key, "\n".join(_detail_lines(process, limits))) for process in members
+    ]
+    return [block for block in blocks if block.text][: limits.stacks]
+
+
+def stack_text(process: Process, where: str, limits: Limits) -> str:
+    """The latest sample, innermost call first, the telling thread first."""
+    threads = wording.telling_threads(process, where)
+    lines: list[str] = []
+    for thread in threads[: limits.threads]:
+        lines += [_thread_line(thread), *_frame_lines(thread.frames, limits.frames), ""]
+    if len(threads) > limits.threads:
+        lines.append(f"({len(threads) - limits.threads} more threads)")
+    return "\n".join(lines).rstrip()
+
+
+def frame_text(frame: Frame) -> str:
+    """`function (file:line)` as py-spy prints it, clipped to 200 characters."""
+    line = f":{frame.line}" if frame.line else ""
+    return one_line(f"{frame.function} ({frame.file}{line})", 200)
+
+
+def _frame_lines(frames: tuple[Frame, ...], max_frames: int) -> list[str]:
+    lines = [f"    {frame_text(frame)}" for frame in frames[:max_frames]]
+    if len(frames) > max_frames:
+        lines.append(f"    ({len(frames) - max_frames} more calls)")
+    return lines
+
+
+def _thread_line(thread: ThreadStack) -> str:
+    tid = f" {thread.os_thread_id}" if thread.os_thread_id is not None else ""
+    active = {True: " (active)", False: " (idle)", None: ""}[thread.active]
+    gil = ", holds the GIL" if thread.owns_gil else ""
+    return f'Thread{tid}{active}: "{one_line(thread.name, 60)}"{gil}'
+
+
+def _origin(process: Process) -> str:
+    sample = process.stacks[-1]
+    count = len(process.stacks)
+    times = f"{count} samples" if count > 1 else "one sample"
+    return ", ".join(part for part in (sample.source, sample.from_file, times) if part)
+
+
+def _detail_lines(process: Process, limits: Limits) -> list[str]:
+    lines = []
+    if process.status != "unknown" or process.status_detail:
+        lines.append(f"process: {process.status} {process.status_detail}".rstrip())
+    lines += _memory_lines(process, limits)
+    lines += _kernel_lines(process, limits)
+    lines += _history_lines(process, limits)
+    return [one_line(line, 200) for line in lines]
+
+
+def _memory_lines(process: Process, limits: Limits) -> list[str]:
+    lines = []
+    for region in process.memory[: limits.entries]:
+        size = f", {wording.size(region.num_bytes)}" if region.num_bytes is not None else ""
+        count = f", {region.num_tensors} tensors" if region.num_tensors is not None else ""
+        names = f": {', '.join(region.tensors[:3])}" if region.tensors else ""
+        lines.append(f"memory {region.tag}: {region.residency}{size}{count}{names}")
+    return lines
+
+
+def _kernel_lines(process: Process, limits: Limits) -> list[str]:
+    if not process.activity:
+        return []
+    latest = process.activity[-1]
+    sleeping = [thread for thread in latest.threads if thread.wchan or thread.state in "DTt"]
+    return [
+        f"kernel: thread {thread.tid} {thread.name} {thread.state} {thread.wchan}".rstrip()
+        for thread in sleeping[: limits.threads]
+    ]
+
+
+def _history_lines(process: Process, limits: Limits) -> list[str]:
+    if process.position is None:
+        return []
+    marks = process.position.history[-limits.frames :]
+    return [
+        f"{wording.seconds(mark.age_s)} before: {mark.kind} {mark.name} {mark.detail}".rstrip()
+        for mark in marks
+    ]

@@ -1,0 +1,185 @@
+"""The report on a terminal: colour on a tty, plain text in a pipe."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from watchdog.evidence import Evidence
+from watchdog.findings import Diagnosis, Finding
+from watchdog.reports import wording
+from watchdog.reports.incident_info import IncidentInfo
+from watchdog.reports.limits import Limits
+from watchdog.reports.printable import one_line, printable
+from watchdog.reports.ranks import ranks_label
+from watchdog.reports.stack_text import group_stacks
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+FILE_NAME = "report.txt"
+
+_LIMITS = Limits(text_chars=600, entries=12, stacks=2, threads=1, frames=14, rows=12)
+_MAX_COLUMNS = 120
+_STATE_STYLE = {"hung": "bold red", "crashed": "bold red", "slow": "bold yellow"}
+_CONFIDENCE_STYLE = {"confirmed": "bold green", "likely": "bold yellow", "possible": "bold"}
+
+
+def render(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> str:
+    """The plain text that a pipe would get, 100 columns wide."""
+    from rich.console import Console
+
+    page = io.StringIO()
+    console = Console(file=page, width=100, no_color=True, force_terminal=False, highlight=False)
+    _print(console, evidence, diagnosis, incident)
+    # Columns are padded to their width; nobody wants that in a file.
+    return "".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines())
+
+
+def print_report(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> None:
+    """Print the report to stdout: in colour on a terminal, `render`'s text anywhere else."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.file.write(render(evidence, diagnosis, incident))
+        return
+    console.width = min(console.width, _MAX_COLUMNS)
+    _print(console, evidence, diagnosis, incident)
+
+
+def _print(
+    out: Console, evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None
+) -> None:
+    # Every quoted text is passed as `Text`, never as a markup string, so that a log line with
+    # brackets in it stays a log line.
+    page = _Page(out)
+    style = _STATE_STYLE.get(diagnosis.verdict.state, "bold")
+    page.line(wording.headline(evidence, diagnosis), style)
+    page.facts(_facts(evidence, diagnosis, incident))
+    _print_causes(page, diagnosis)
+    _print_groups(page, diagnosis)
+    _print_rest(page, evidence, diagnosis)
+    path = wording.report_path(incident)
+    if path:
+        page.line("")
+        out.print(_text(f"Report: {printable(path)}"), soft_wrap=True)
+
+
+def _facts(
+    evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None
+) -> Iterable[tuple[str, str]]:
+    verdict = diagnosis.verdict
+    merged = wording.merged_culprits(verdict.culprits)
+    for label, culprit in merged[: _LIMITS.entries]:
+        yield "culprit", f"{label}\nat {one_line(culprit.where)}\n{one_line(culprit.why)}"
+    if len(merged) > _LIMITS.entries:
+        yield "", f"and {len(merged) - _LIMITS.entries} more places"
+    yield "reason", verdict.reason
+    yield "progress", verdict.progress
+    yield "stall", wording.stall_words(evidence.stall) if evidence.stall else ""
+    yield "silent", ranks_label(verdict.unaccounted)
+    yield "incident", incident.id if incident else ""
+
+
+def _print_causes(page: _Page, diagnosis: Diagnosis) -> None:
+    if not diagnosis.causes:
+        page.heading("Why")
+        page.line(f"No cause named: {wording.no_cause_words(diagnosis)}.")
+    for index, cause in enumerate(diagnosis.causes[: _LIMITS.entries]):
+        page.heading("Why" if index == 0 else "Also fits")
+        page.line(f"{wording.cause_label(cause)} ({cause.rule})", _style_of(cause))
+        page.line(cause.summary)
+        page.bullets("+", cause.supports)
+        page.bullets("-", cause.refutes)
+        page.facts([("do", cause.remedy), ("known from", cause.source)])
+    if diagnosis.refuted:
+        page.heading("Ruled out")
+        page.bullets("-", [f"{r.cause_class} ({r.rule}): {r.because}" for r in diagnosis.refuted])
+
+
+def _style_of(cause: Finding) -> str:
+    return _CONFIDENCE_STYLE.get(cause.confidence, "")
+
+
+def _print_groups(page: _Page, diagnosis: Diagnosis) -> None:
+    if not diagnosis.verdict.groups and not diagnosis.verdict.chain:
+        return
+    page.heading("Who waits where")
+    groups = diagnosis.verdict.groups
+    page.facts(
+        (wording.group_label(group), wording.group_words(group))
+        for group in groups[: _LIMITS.entries]
+    )
+    if len(groups) > _LIMITS.entries:
+        page.line(f"and {len(groups) - _LIMITS.entries} more groups")
+    page.bullets("→", diagnosis.verdict.chain)
+
+
+def _print_rest(page: _Page, evidence: Evidence, diagnosis: Diagnosis) -> None:
+    for block in group_stacks(evidence, diagnosis, _LIMITS):
+        page.heading(f"Stack of {block.title}")
+        page.verbatim(block.text)
+    if diagnosis.collect_next:
+        page.heading("What would settle it")
+        page.bullets("$", diagnosis.collect_next)
+    gaps = wording.all_gaps(evidence)
+    if gaps:
+        page.heading("What could not be had")
+        page.bullets("-", [_gap_words(owner, gap.what, gap.why) for owner, gap in gaps])
+    if evidence.notes:
+        page.heading("How it was read")
+        page.bullets("-", evidence.notes)
+
+
+def _gap_words(owner: str, what: str, why: str) -> str:
+    return f"{what} ({owner}): {why}" if owner else f"{what}: {why}"
+
+
+def _text(content: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(content, style=style)
+
+
+class _Page:
+    """Writes the few shapes that the report is made of, everything escaped."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def line(self, text: str, style: str = "") -> None:
+        self._console.print(_text(one_line(text, _LIMITS.text_chars), style))
+
+    def heading(self, text: str) -> None:
+        self._console.print()
+        self.line(text, "bold cyan")
+
+    def verbatim(self, text: str) -> None:
+        for line in printable(text).splitlines():
+            content = _text(line)
+            content.truncate(self._console.width, overflow="ellipsis")
+            self._console.print(content)
+
+    def facts(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Label and text in two columns; pairs without text are left out."""
+        from rich.table import Table
+
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(max_width=28, overflow="fold")
+        grid.add_column(ratio=1, overflow="fold")
+        for label, text in pairs:
+            if text:
+                body = "\n".join(one_line(part, _LIMITS.text_chars) for part in text.split("\n"))
+                grid.add_row(_text(one_line(label, 80), "bold"), _text(body))
+        if grid.row_count:
+            self._console.print(grid)
+
+    def bullets(self, sign: str, items: Iterable[str]) -> None:
+        everything = list(items)
+        shown = everything[: _LIMITS.entries]
+        self.facts((sign, item) for item in shown)
+        if len(everything) > len(shown):
+            self.line(f"and {len(everything) - len(shown)} more")

@@ -1,0 +1,164 @@
+"""The sentences that every format shares, so that they cannot disagree.
+
+The text is not yet safe to show: each format escapes it in its own way (`printable`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from watchdog.evidence import Evidence, Gap, Process, Stall, ThreadStack
+from watchdog.findings import Culprit, Diagnosis, Finding, Group
+from watchdog.reports.incident_info import IncidentInfo
+from watchdog.reports.ranks import ranks_label
+
+
+def headline(evidence: Evidence, diagnosis: Diagnosis) -> str:
+    """One sentence: the state, who holds up how many, and in what."""
+    verdict = diagnosis.verdict
+    state = verdict.state.upper()
+    stall = f" in {evidence.stall.section}" if evidence.stall else ""
+    if not verdict.culprits:
+        return {
+            "healthy": "HEALTHY: nothing is wrong",
+            "unknown": "UNKNOWN: the evidence does not tell who holds the job up",
+        }.get(verdict.state, f"{state}{stall}: nobody in particular can be named")
+    who = culprits_label(verdict.culprits)
+    held = len({rank for group in waiting_groups(diagnosis) for rank in group.ranks})
+    if verdict.state == "healthy":
+        return f"HEALTHY: nothing is wrong; {who} will go on"
+    if not held:
+        be = "are" if len(verdict.culprits) > 1 else "is"
+        alone = {"hung": f"{be} stuck", "slow": f"{be} still working", "crashed": "failed first"}
+        return f"{state}: {who} {alone.get(verdict.state, f'{be} named')}{stall}"
+    total = f" of {evidence.world_size}" if evidence.world_size else ""
+    verb = "hold" if len(verdict.culprits) > 1 else "holds"
+    return f"{state}: {who} {verb} up {held}{total} ranks{stall}"
+
+
+def culprits_label(culprits: Sequence[Culprit]) -> str:
+    """`rank 3`, `ranks 1-2`, `engine 0`, `ranks 1-2 and driver`."""
+    ranks = [c.rank for c in culprits if c.rank is not None]
+    others = list(dict.fromkeys(c.process for c in culprits if c.rank is None))
+    parts = [ranks_label(ranks)] if ranks else []
+    parts += others[:3]
+    if len(others) > 3:
+        parts.append(f"{len(others) - 3} more")
+    return " and ".join(parts)
+
+
+def culprit_label(culprit: Culprit) -> str:
+    """`rank 3 (pid 4711 on node-a)`."""
+    pid = f"pid {culprit.pid}" if culprit.pid is not None else ""
+    place = " on ".join(part for part in (pid, culprit.host) if part)
+    return f"{culprit.process} ({place})" if place else culprit.process
+
+
+def merged_culprits(culprits: Sequence[Culprit]) -> list[tuple[str, Culprit]]:
+    """Culprits at the same place told together: label and one that stands for all."""
+    by_place: dict[tuple[str, str], list[Culprit]] = {}
+    for culprit in culprits:
+        by_place.setdefault((culprit.where, culprit.why), []).append(culprit)
+    return [
+        (culprit_label(same[0]) if len(same) == 1 else culprits_label(same), same[0])
+        for same in by_place.values()
+    ]
+
+
+def cause_label(cause: Finding) -> str:
+    """`missing_backup, confirmed`."""
+    return f"{cause.cause_class}, {cause.confidence}"
+
+
+def waiting_groups(diagnosis: Diagnosis) -> list[Group]:
+    """The groups without a culprit in them, as the verdict orders them."""
+    guilty = {culprit.process for culprit in diagnosis.verdict.culprits}
+    return [group for group in diagnosis.verdict.groups if guilty.isdisjoint(group.processes)]
+
+
+def group_label(group: Group) -> str:
+    """`ranks 0-2,4`, and the processes that have no rank by their keys."""
+    others = [key for key in group.processes if not key.startswith("rank ")]
+    label = ranks_label(group.ranks)
+    if len(others) > 3:
+        others = [*others[:2], f"{len(others) - 2} more"]
+    return ", ".join(part for part in (label, *others) if part)
+
+
+def group_words(group: Group) -> str:
+    """What the group does, where, and whether two samples differ."""
+    moving = {True: " (moving)", False: " (not moving)", None: ""}[group.moving]
+    where = f", {group.where}" if group.where and group.where not in group.doing else ""
+    return f"{group.doing}{where}{moving}"
+
+
+def stall_words(stall: Stall) -> str:
+    """`weight_sync waited 5.2 s, limit 5 s (set)`."""
+    reason = f" ({stall.deadline_reason})" if stall.deadline_reason else ""
+    waited, limit = seconds(stall.waited_s), seconds(stall.deadline_s)
+    return f"{stall.section} waited {waited}, limit {limit}{reason}"
+
+
+def seconds(value_s: float) -> str:
+    """A duration as a person would say it: `0.4 s`, `5.2 s`, `301 s`, `35 min`."""
+    if value_s >= 600:
+        return f"{value_s / 60:.0f} min"
+    return f"{value_s:.0f} s" if value_s >= 10 else f"{value_s:.1f} s"
+
+
+def size(num_bytes: int) -> str:
+    """Bytes with a binary unit: `512 B`, `1.5 MiB`."""
+    value = float(num_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def no_cause_words(diagnosis: Diagnosis) -> str:
+    """Why no cause stands in the report."""
+    ruled_out = len(diagnosis.refuted)
+    also = f"; {ruled_out} looked likely and {'was' if ruled_out == 1 else 'were'} ruled out"
+    return f"no known cause fits{also if ruled_out else ''}"
+
+
+def report_path(incident: IncidentInfo | None) -> str:
+    """Path of the report for people, "" when none was written."""
+    return os.path.join(incident.folder, "report.md") if incident and incident.folder else ""
+
+
+def all_gaps(evidence: Evidence) -> list[tuple[str, Gap]]:
+    """Every gap once, with the processes that share it: `("ranks 0-3", gap)`."""
+    owners: dict[tuple[str, str, str], list[Process]] = {}
+    for process in evidence.processes:
+        for gap in process.gaps:
+            owners.setdefault((gap.what, gap.why, gap.remedy), []).append(process)
+    shared = [(processes_label(who), Gap(*key)) for key, who in owners.items()]
+    return [("", gap) for gap in evidence.gaps] + shared
+
+
+def processes_label(processes: Iterable[Process]) -> str:
+    """Ranks folded, the others by key."""
+    known = list(processes)
+    ranks = [process.rank for process in known if process.rank is not None]
+    others = [process.key for process in known if process.rank is None]
+    return ", ".join(part for part in (ranks_label(ranks), *others[:5]) if part)
+
+
+def telling_threads(process: Process, where: str) -> tuple[ThreadStack, ...]:
+    """Threads of the latest sample, the one that stands in `where` first."""
+    if not process.stacks:
+        return ()
+    threads = [thread for thread in process.stacks[-1].threads if thread.frames]
+    return tuple(sorted(threads, key=lambda thread: _telling_order(thread, where)))
+
+
+def _telling_order(thread: ThreadStack, where: str) -> tuple[bool, bool]:
+    return not _stands_in(thread, where), thread.name != "MainThread"
+
+
+def _stands_in(thread: ThreadStack, where: str) -> bool:
+    names = {frame.function.rsplit(".", 1)[-1] for frame in thread.frames[:12]}
+    return any(f"{name} (" in where or where.endswith(name) for name in names if name)
