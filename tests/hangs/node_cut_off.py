@@ -1,0 +1,41 @@
+"""The link to the second node goes down while all four ranks are on their way to a barrier."""
+
+import torch.distributed as dist
+from _job import Expected, Job, main
+from _nodes import NodesLauncher
+
+from watchdog.section import phase, weight_sync
+
+EXPECTED = Expected(
+    state="hung",
+    culprits=(("rank 2", "rank 3"),),
+    where=("node-1", "silent", "no answer", "barrier"),
+    cause=None,
+    ranks=4,
+    releasable=False,
+    needs=("netns",),
+)
+
+
+class CutLauncher(NodesLauncher):
+    """Cuts the link once all ranks are in the sync."""
+
+    def on_ready(self) -> None:
+        if not self.healthy:
+            self.link.cut()
+            (self.folder / "cut").touch()
+
+
+def run(job: Job) -> None:
+    with weight_sync():
+        phase("barrier:entry")
+        job.ready()
+        if not job.healthy:
+            job.wait_for_file("cut")
+        dist.barrier()
+        phase("barrier:exit")
+        dist.barrier()
+
+
+if __name__ == "__main__":
+    main(run, EXPECTED, CutLauncher)
