@@ -85,7 +85,7 @@ def parse(block: Block, parts: Parts) -> None:
             order=context.order,
             activity=sample,
             status=_STATUS.get(state, "unknown"),
-            status_detail=values.get("State", "")[:80],
+            status_detail=values.get("State", "")[:80] if state not in ("R", "S", "I") else "",
         )
     )
     _capabilities(values, block, who, parts)

@@ -57,6 +57,15 @@ LINES = (
         r"taking the entire process down|watchdog thread terminated with exception",
     ),
     line_kind(
+        "nccl_note",
+        (
+            "Stack trace of the failed collective",
+            "Some NCCL operations",
+            "Observed flight recorder",
+        ),
+        r"Stack trace of the failed collective|Some NCCL operations|Observed flight recorder",
+    ),
+    line_kind(
         "nccl_version",
         ("NCCL version ", "nccl=="),
         r"(?:NCCL version |using nccl==)(?P<version>\d[\d.]*)(?:\+cuda(?P<cuda>[\d.]+))?",
