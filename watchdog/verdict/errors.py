@@ -79,20 +79,14 @@ def _is_later(event: LogEvent, later: LogEvent) -> bool:
 
 def error_place(event: LogEvent) -> str:
     """The innermost functions of its traceback and its message: where it failed."""
-    functions = [
-        name for name in _FUNCTION.findall(event.text) if name not in ("wrapper", "<module>")
-    ]
-    message = next((line.strip() for line in reversed(event.text.splitlines()) if line.strip()), "")
+    frames = [line.split(" (", 1)[0] for line in event.fields.get("frames", "").splitlines()]
+    functions = frames or list(reversed(_FUNCTION.findall(event.text)))
+    names = [n for n in dict.fromkeys(functions) if n not in ("wrapper", "<module>", "<dictcomp>")]
+    last = next((line.strip() for line in reversed(event.text.splitlines()) if line.strip()), "")
+    message = event.fields.get("message", "") or last
     exception = event.fields.get("exception", "")
-    for name in (event.fields.get("function", ""), event.fields.get("where", "")):
-        if name and name not in functions:
-            functions.append(name)
-    path = " < ".join(reversed(functions[-8:]))
-    return " | ".join(
-        part
-        for part in (path, exception if exception not in message else "", message[:200])
-        if part
-    )
+    said = f"{exception}: {message}" if exception and exception not in message else message
+    return " | ".join(part for part in (" < ".join(names[:10]), said[:200]) if part)
 
 
 def _writer(situation: Situation, event: LogEvent) -> Culprit:
