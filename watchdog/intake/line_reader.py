@@ -7,6 +7,7 @@ lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from watchdog.intake.blocks import MAX_BLOCK_LINES, Block, BlockKind, Context
 from watchdog.intake.log_lines import events_of_line
 from watchdog.intake.log_store import FoldedEvents
 from watchdog.intake.markers import Marker, read_marker
-from watchdog.intake.parts import NOBODY, Parts, ProcessPart, RawEvent
+from watchdog.intake.parts import NOBODY, Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.prefixes import Line, PrefixReader
 from watchdog.intake.text import clean_line
 from watchdog.masking import mask_text
@@ -23,6 +24,7 @@ MAX_OPEN_BLOCKS = 256
 MAX_STREAMS = 512
 MAX_SILENT_LINES = 2_000
 MAX_TEXT_CHARS = 2_000
+_LIBRARY = re.compile(r"/\S*libnccl[\w.\-]*")
 _ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
 ERROR_LITERALS = ("ERROR", "CRITICAL", "FATAL", "Error: ", "Exception: ")
 
@@ -76,7 +78,7 @@ class LineReader:
         marker = read_marker(line.text)
         if marker is not None:
             self._follow(marker)
-        if not self._opened(number, line):
+        elif not self._opened(number, line):
             self._known_lines(number, line)
 
     def close(self) -> None:
@@ -128,7 +130,7 @@ class LineReader:
     def _follow(self, marker: Marker) -> None:
         who = marker.who if marker.resets or marker.who is not NOBODY else self._context.who
         moment = marker.moment or self._context.moment
-        self._context = replace(self._context, who=who, moment=moment)
+        self._context = replace(self._context, who=who, moment=moment, title=marker.title)
         if marker.gap:
             self._parts.add_process(
                 ProcessPart(
@@ -150,6 +152,8 @@ class LineReader:
         found = False
         for kind, fields in events_of_line(line.text):
             found = True
+            if kind == "nccl_version" and (library := _LIBRARY.search(self._context.title)):
+                fields["library"] = library[0]
             self._events.add(self._event(kind, number, line, fields), line.repeated)
         if not found and _is_error(line):
             self._events.add(self._event("error", number, line, _error_fields(line)), line.repeated)
@@ -165,9 +169,27 @@ class LineReader:
             file=self._base.file,
             line=number,
             moment=moment,
-            who=line.who.or_else(self._base.file_who),
+            who=whose_line(line.who, self._base.file_who),
             fields=fields,
         )
+
+
+def whose_line(who: Who, file_who: Who) -> Who:
+    """Whose a log line is, by its prefix first and the name of the file second.
+
+    An engine's file covers all that the engine's processes write, and a rank in a prefix there
+    is a rank inside the engine. A trainer's file says nothing of lines with a pid of their own:
+    rank 0's log often is the log of everybody.
+    """
+    if file_who.role == "engine" and file_who.rank is None:
+        if who.role in (None, "engine", "engine_worker"):
+            if who.rank is not None:
+                who = replace(who, worker=who.rank, rank=None, role="engine_worker")
+            return who.or_else(replace(file_who, pid=None))
+        return who
+    if who.pid is not None or who.actor or who.rank is not None:
+        return who
+    return who.or_else(replace(file_who, pid=None))
 
 
 def _is_error(line: Line) -> bool:

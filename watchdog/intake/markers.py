@@ -22,12 +22,14 @@ class Marker:
         who: Whose the following lines are; replaces what was said before.
         moment: When they were taken, `None` if it does not tell.
         resets: Whether earlier hints on the process end here although `who` is empty.
+        title: The heading or command itself, clipped.
         gap: A dump that failed.
     """
 
     who: Who = NOBODY
     moment: Moment | None = None
     resets: bool = False
+    title: str = ""
     gap: Gap | None = None
 
 
@@ -95,13 +97,13 @@ def _heading(title: str) -> Marker | None:
         who = Who(pid=int(title[:10]), by=(f"heading {title}",))
     if who is NOBODY and found is None:
         return Marker(resets=False) if len(title) < 80 else None
-    return Marker(who, found[0] if found else None, resets=who is not NOBODY)
+    return Marker(who, found[0] if found else None, resets=who is not NOBODY, title=title)
 
 
 def _prompt(command: str) -> Marker:
     match = _TITLE_PID.search(command)
     who = Who(pid=int(match["pid"]), by=("command in the session",)) if match else NOBODY
-    return Marker(who, resets=True)
+    return Marker(who, resets=True, title=command[:500])
 
 
 def who_by_title(title: str) -> Who:

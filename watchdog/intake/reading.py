@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import IO
 
 from watchdog.intake.blocks import BlockKind, Context
-from watchdog.intake.documents import HEAD_CHARS, DocumentKind
+from watchdog.intake.documents import HEAD_CHARS, DocumentKind, flight_recorder
 from watchdog.intake.line_reader import LineReader
 from watchdog.intake.parts import Parts, who_by_file_name
 from watchdog.intake.prefixes import has_slurm_labels
@@ -66,10 +66,19 @@ class Reader:
         data = stream.read(MAX_WHOLE_BYTES)
         if not data:
             return
+        if flight_recorder.score_bytes(data[:65_536]) >= MIN_SCORE:
+            self._read_pickle(name, data + stream.read(MAX_DOCUMENT_BYTES - len(data)))
+            return
         if looks_binary(data):
             self._parts.add_gap(name, "is binary and of no known kind")
             return
         self.read_text(name, decode(data))
+
+    def _read_pickle(self, name: str, data: bytes) -> None:
+        try:
+            flight_recorder.parse_bytes(data, context_of(name), self._parts)
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+            self._parts.add_gap(name, f"a pickle that is not used: {error}"[:300])
 
     def read_text(self, name: str, text: str) -> None:
         """Read a whole text: as the document that it most likely is, otherwise as lines."""

@@ -69,6 +69,8 @@ def events_of_line(text: str) -> Iterator[tuple[str, dict[str, str]]]:
         if not any(literal in text for literal in entry.literals):
             continue
         match = entry.pattern.search(text)
+        if entry.kind == "http_access" and "engine_control" in seen:
+            continue
         if match and entry.kind not in seen:
             seen.add(entry.kind)
             found = {

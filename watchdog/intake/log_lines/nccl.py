@@ -25,7 +25,7 @@ LINES = (
     line_kind(
         "nccl_work_status",
         "failure detected by watchdog at work sequence id",
-        _GROUP + r".{0,40}work sequence id: (?P<seq>\d+) PG status:"
+        _GROUP + r".{0,120}?work sequence id: (?P<seq>\d+) PG status:"
         r" last enqueued work: (?P<last_enqueued>-?\d+),"
         r" last completed work: (?P<last_completed>-?\d+)",
     ),

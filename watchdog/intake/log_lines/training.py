@@ -121,6 +121,11 @@ LINES = (
         ("step:", "step ", "Step "),
         r"\b(?P<name>[Ss]tep)[: ] ?(?P<done>\d+)\b(?! ?/)(?= ?[-:|]| loss| \w+ )",
     ),
+    line_kind(
+        "engine_address",
+        "engine ",
+        r"^engine (?P<engine_index>\d{1,5})\s+(?P<url>https?://\S{1,200})(?:.{0,40}?pid (?P<actor_pid>\d{1,9}))?",
+    ),
     line_kind("rollout_done", "rollout ", r"\brollout (?P<done>\d+)[: ]"),
     line_kind(
         "terminated", "terminate called", r"terminate called after throwing (?P<what>.{1,120})"
