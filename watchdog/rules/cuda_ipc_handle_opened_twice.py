@@ -63,7 +63,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
 
 def _in_destructor(process: Process) -> bool:
     """Whether a thread is in the deleter of a shared storage, waiting for the device."""
-    for sample in process.stacks[-1:]:
+    for sample in process.stacks[-3:]:
         for thread in sample.threads:
             names = [frame.function for frame in thread.frames]
             deleter = any("newSharedCuda" in n or "CudaIPC" in n for n in names)

@@ -43,7 +43,7 @@ def _failed_before(situation: Situation, dead: Culprit) -> bool:
     ):
         return False
     first = situation.logs.deaths[0] if situation.logs.deaths else None
-    return first is None or not _after(error, first)
+    return first is None or not situation.logs.is_later(error, first)
 
 
 def first_dead(situation: Situation) -> tuple[Culprit, ...]:
@@ -78,18 +78,12 @@ def _from_status(situation: Situation, process: Process) -> Culprit:
 def _from_log(situation: Situation) -> tuple[Culprit, ...]:
     late = situation.logs.first_time_out
     for event in situation.logs.deaths:
-        if late is not None and _after(event, late):
+        if late is not None and situation.logs.is_later(event, late):
             continue
         culprit = _named(situation, event)
         if culprit is not None:
             return (culprit,)
     return ()
-
-
-def _after(event: LogEvent, other: LogEvent) -> bool:
-    if event.time_s is None or other.time_s is None:
-        return event.file == other.file and event.line > other.line
-    return event.time_s > other.time_s
 
 
 def _named(situation: Situation, event: LogEvent) -> Culprit | None:

@@ -18,6 +18,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     progress.moving,
     network.unreachable_address,
     engines.stuck_engine,
+    peers.lagging,
     odd_ranks.odd_rank,
     peers.different_collectives,
     peers.same_collective,
