@@ -101,7 +101,21 @@ def wait_of(process: Process) -> Wait:
 
 
 def _last_stack(process: Process) -> StackSample | None:
-    return next((s for s in reversed(process.stacks) if any(t.frames for t in s.threads)), None)
+    """The newest sample; of two that show the same calls, the one with native frames."""
+    usable = [s for s in process.stacks if any(t.frames for t in s.threads)]
+    if len(usable) >= 2 and not _is_native(usable[-1]) and _is_native(usable[-2]):
+        if _python_calls(usable[-1]) == _python_calls(usable[-2]):
+            return usable[-2]
+    return usable[-1] if usable else None
+
+
+def _is_native(sample: StackSample) -> bool:
+    return any(frame.native for thread in sample.threads for frame in thread.frames)
+
+
+def _python_calls(sample: StackSample) -> list[tuple[str, int]]:
+    main = next((t for t in sample.threads if t.frames), None)
+    return [(f.function, f.line) for f in main.frames if not f.native] if main else []
 
 
 def _from_stack(told: StackWait) -> Wait:
