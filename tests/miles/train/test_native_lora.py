@@ -2,6 +2,8 @@
 
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +25,13 @@ NATIVE = (
 
 def stack(process):
     dump = subprocess.run(
-        ["py-spy", "dump", "--nonblocking", "--pid", str(process.pid)],
+        [
+            str(Path(sys.executable).with_name("py-spy")),
+            "dump",
+            "--nonblocking",
+            "--pid",
+            str(process.pid),
+        ],
         capture_output=True,
         text=True,
         timeout=60,
