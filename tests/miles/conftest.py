@@ -96,7 +96,9 @@ class ServedEngine(Engine):
         listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self._server = http_server(self, listener)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="test-engine")
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.01,), name="test-engine"
+        )
         self._thread.start()
 
     def stop(self):

@@ -24,14 +24,9 @@ NATIVE = (
 
 
 def stack(process):
+    py_spy = str(Path(sys.executable).with_name("py-spy"))
     dump = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("py-spy")),
-            "dump",
-            "--nonblocking",
-            "--pid",
-            str(process.pid),
-        ],
+        [py_spy, "dump", "--nonblocking", "--pid", str(process.pid)],
         capture_output=True,
         text=True,
         timeout=60,

@@ -39,7 +39,7 @@ def test_one_wrong_bit_is_noticed_and_the_tensor_named(position):
 def test_a_cut_bucket_is_refused():
     data = pack_tensors(TENSORS)
 
-    with pytest.raises(ValueError, match="transposed|stray"):
+    with pytest.raises(ValueError, match="transposed"):
         list(unpack_tensors(data[:-3]))
     with pytest.raises(ValueError, match="3 stray bytes"):
         list(unpack_tensors(data + b"abc"))

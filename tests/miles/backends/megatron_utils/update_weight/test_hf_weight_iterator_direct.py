@@ -32,7 +32,7 @@ def names(chunks):
 
 
 @pytest.mark.parametrize(
-    ("buffer_bytes", "sizes"), [(32, [2, 2]), (31, [1, 1, 2]), (1, [1, 1, 1, 1]), (64, [4])]
+    ("buffer_bytes", "sizes"), [(32, [2, 2]), (31, [1, 2, 1]), (1, [1, 1, 1, 1]), (64, [4])]
 )
 def test_a_chunk_fits_the_buffer_or_is_one_tensor(buffer_bytes, sizes):
     chunks = iterator(buffer_bytes, rank=0).get_hf_weight_chunks(WEIGHTS)
