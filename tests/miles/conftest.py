@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from miles.models.transformer import TransformerConfig
-from miles.rollout.engine_model import EngineModel, NotServingError
+from miles.rollout.engine_model import EngineModel
 from miles.rollout.engine_server import Engine, http_server
 from miles.utils.pausable_memory import torch_memory_saver
 
@@ -92,7 +92,6 @@ class ServedEngine(Engine):
         served = EngineModel(config)
         super().__init__(served)
         self.model = served._model
-        self.not_serving = NotServingError
         listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self._server = http_server(self, listener)

@@ -10,6 +10,7 @@ from miles.models.transformer import (
     initialise,
     log_probabilities,
 )
+from miles.rollout.generation_gate import NotServingError
 from miles.utils.tensor_bucket import pack_tensors
 
 PROMPTS = [[1, 2, 3, 4], [5, 6, 7, 8]]
@@ -51,7 +52,7 @@ def test_it_generates_with_the_weights_that_were_sent(engine, model):
 
     tokens = torch.tensor(reply["tokens"])
     expected = log_probabilities(model(tokens), tokens)[:, -3:]
-    torch.testing.assert_close(torch.tensor(reply["logprobs"]), expected)
+    assert torch.allclose(torch.tensor(reply["logprobs"]), expected, atol=1e-5)
     assert reply["weight_version"] == engine.get_weight_version() == 7
 
 
@@ -68,12 +69,12 @@ def test_an_adapter_is_added_to_its_module(engine, model):
         model.get_submodule(module).weight += 0.5 * up @ down
     tokens = torch.tensor(reply["tokens"])
     expected = log_probabilities(model(tokens), tokens)[:, -3:]
-    torch.testing.assert_close(torch.tensor(reply["logprobs"]), expected)
+    assert torch.allclose(torch.tensor(reply["logprobs"]), expected, atol=1e-5)
 
 
 def test_a_paused_engine_refuses_to_generate_until_it_is_continued(engine, model):
     send(engine, model)
-    engine.pause_generation()
+    engine.pause_generation("abort")
 
     with pytest.raises(EngineError, match="503: the engine is paused"):
         engine.generate(PROMPTS, 2, seed=0)
@@ -127,31 +128,71 @@ def test_released_weights_are_gone_if_no_copy_was_kept(engine, model):
         engine.generate(PROMPTS, 2, seed=0)
 
 
-def test_a_pause_aborts_what_is_being_generated(engine, served, model):
+class HeldRequest:
+    """A request that waits in its first forward pass until `go`."""
+
+    def __init__(self, engine, served):
+        self._engine = engine
+        self._sampling, self._go = threading.Event(), threading.Event()
+        served.model.register_forward_pre_hook(self._hold)
+        self._outcome = []
+        self._thread = threading.Thread(target=self._generate, name="test-generate")
+        self._thread.start()
+        assert self._sampling.wait(30)
+
+    def go(self):
+        self._go.set()
+
+    def outcome(self):
+        self._thread.join(30)
+        return self._outcome[0]
+
+    def _hold(self, module, inputs):
+        self._sampling.set()
+        self._go.wait(30)
+
+    def _generate(self):
+        try:
+            self._outcome.append(self._engine.generate(PROMPTS, 8, seed=0))
+        except EngineError as error:
+            self._outcome.append(str(error))
+
+
+def test_abort_ends_what_is_being_generated(engine, served, model):
     send(engine, model)
-    sampled = threading.Event()
-    paused = threading.Event()
+    request = HeldRequest(engine, served)
 
-    def hold(module, inputs):
-        sampled.set()
-        paused.wait(30)
+    engine.pause_generation("abort")
+    request.go()
 
-    served.model.register_forward_pre_hook(hold)
-    outcome = []
+    assert "503: generation was aborted" in request.outcome()
+    engine.flush_cache()
 
-    def generate():
-        with pytest.raises(EngineError) as refusal:
-            engine.generate(PROMPTS, 8, seed=0)
-        outcome.append(str(refusal.value))
 
-    thread = threading.Thread(target=generate, name="test-generate")
-    thread.start()
-    assert sampled.wait(30)
-    engine.pause_generation()
-    paused.set()
-    thread.join(30)
+def test_retract_holds_what_is_being_generated_and_lets_the_cache_be_flushed(engine, served, model):
+    send(engine, model)
+    request = HeldRequest(engine, served)
 
-    assert "aborted" in outcome[0]
+    engine.pause_generation("retract")
+    request.go()
+    engine.flush_cache()
+    send(engine, model, version=2)
+    engine.continue_generation()
+
+    assert request.outcome()["weight_version"] == 2
+
+
+def test_in_place_keeps_what_is_being_generated_and_refuses_to_flush(engine, served, model):
+    send(engine, model)
+    request = HeldRequest(engine, served)
+
+    engine.pause_generation("in_place")
+    request.go()
+    with pytest.raises(TimeoutError, match="not flushed"):
+        engine.flush_cache()
+    engine.continue_generation()
+
+    assert len(request.outcome()["tokens"]) == 2
     engine.flush_cache()
 
 
@@ -159,7 +200,7 @@ def test_flushing_is_tried_again_while_requests_run_and_then_given_up(served):
     tries = []
 
     def busy(query, body):
-        raise served.not_serving("1 requests are still running")
+        raise NotServingError("1 requests are still running")
 
     served.endpoints["/flush_cache"] = busy
     engine = SGLangEngine(served.address, 0, _sleep=tries.append)
@@ -177,7 +218,7 @@ def test_a_failure_inside_an_endpoint_is_a_500_with_its_words(engine, served):
     served.endpoints["/pause_generation"] = fail
 
     with pytest.raises(EngineError, match="/pause_generation with 500: RuntimeError: out of mem"):
-        engine.pause_generation()
+        engine.pause_generation("abort")
 
 
 def test_an_unknown_endpoint_is_a_404(engine):

@@ -48,8 +48,9 @@ def test_the_audit_names_the_weights_that_cannot_be_read(start_run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["userfaultfd", "mprotect"])
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("backend", "ending"), [("userfaultfd", signal.SIGKILL), ("mprotect", signal.SIGTERM)]
+)
 def test_without_the_audit_the_owner_hangs_and_the_others_wait_in_the_barrier(
     start_run, comes_to_wait_in, backend, ending
 ):
