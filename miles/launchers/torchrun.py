@@ -6,8 +6,13 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from miles.rollout.engine_process import rollout_engines
+
+if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 _SHUTDOWN_S = 5
 
@@ -76,13 +81,25 @@ def _run_ranks(args: argparse.Namespace, argv: list[str], addresses: list[str]) 
         except SignalException as error:
             raise SystemExit(128 + error.sigval) from None
         except ChildFailedError as error:
-            rank, failure = error.get_first_failure()
-            raise RunFailedError(_failure_message(rank, failure)) from error
+            raise RunFailedError(_first_failure(error.failures)) from error
 
 
-def _failure_message(rank: int, failure: object) -> str:
-    message = getattr(failure, "message", "")
-    if isinstance(message, dict):
-        message = message.get("message", message)
-    status = getattr(failure, "exitcode", None)
-    return f"rank {rank} (pid {getattr(failure, 'pid', '?')}) ended with status {status}: {message}"
+def _first_failure(failures: Mapping[int, ProcessFailure]) -> str:
+    """Say which rank failed first, and its own words.
+
+    Times of failures are whole seconds, and a rank that merely lost its peer may have
+    failed in the same one: it is named only where no other failed.
+    """
+
+    def order(failure: ProcessFailure) -> tuple[bool, bool, int]:
+        is_collateral = "Connection closed by peer" in _words(failure)
+        return failure.exitcode >= 0, is_collateral, failure.timestamp
+
+    rank, failure = min(failures.items(), key=lambda item: order(item[1]))
+    status = failure.exitcode
+    return f"rank {rank} (pid {failure.pid}) ended with status {status}: {_words(failure)}"
+
+
+def _words(failure: ProcessFailure) -> str:
+    message: object = failure.message
+    return str(message["message"] if isinstance(message, dict) else message)
