@@ -14,12 +14,13 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
+import sys
 import threading
 from dataclasses import replace
 
 from watchdog.dead_mans_switch import MARGIN_S, DeadMansSwitch
 from watchdog.deadlines import Deadlines
-from watchdog.incident_worker import run_guarded
+from watchdog.incident_worker import IncidentWorker, run_guarded
 from watchdog.monitor import Hooks, Monitor
 from watchdog.notices import notice, notice_once
 from watchdog.process_identity import (
@@ -31,7 +32,7 @@ from watchdog.process_identity import (
 )
 from watchdog.recorder import FinishedSection, OpenSection, Recorder, active
 from watchdog.run_folder import RunFolder
-from watchdog.settings import Settings, knobs
+from watchdog.settings import Knob, Settings, knobs
 from watchdog.stall_context import StallContext
 from watchdog.sync_log import FILE_NAME, append_line, sync_line
 
@@ -61,10 +62,12 @@ class ProcessWatch:
         self._deadlines = Deadlines(settings)
         self.recorder = Recorder(self._box, self._deadline_of)
         self._switch = DeadMansSwitch(self.folder.ranks / f"{self.folder.name}.faulthandler")
+        # A disk that hangs must stop neither the heartbeat nor a report.
+        self._files = IncidentWorker("weight-sync-watchdog-files")
         self.monitor = Monitor(
             settings,
             self.recorder,
-            Hooks(_report, _first_sample, self._finished, self._switch.disarm),
+            Hooks(_report, _first_sample, self._log_later, self._switch.disarm),
             deadlines=self._deadlines,
             identity=lambda: self.identity,
             run_folder=self.folder.path,
@@ -72,12 +75,7 @@ class ProcessWatch:
 
     def start(self) -> None:
         """Start the threads, and write marks from now on."""
-        threading.Thread(
-            target=run_guarded,
-            args=(self._prepare,),
-            name="weight-sync-watchdog-start",
-            daemon=True,
-        ).start()
+        self._files.submit(self._prepare)
         self.monitor.start()
         active.recorder = self.recorder
 
@@ -118,7 +116,7 @@ class ProcessWatch:
     def _prepare(self) -> None:
         self.folder.prepare(self._box)
         self._switch.open()
-        if self.identity.local_rank in (0, None) and self.identity.rank in (0, None):
+        if self._speaks_for_all():
             for warning in self.settings.warnings:
                 notice(warning)
             notice(_start_line(self))
@@ -126,11 +124,14 @@ class ProcessWatch:
     def _deadline_of(self, name: str) -> tuple[float, str]:
         timeout_s = self.recorder.groups.shortest_timeout_s()
         warning = self._deadlines.warning(timeout_s)
-        if warning and self.identity.rank in (0, None):
+        if warning and self._speaks_for_all():
             notice_once("deadline", warning)
         return self._deadlines.of_section(name, timeout_s)
 
-    def _finished(self, finished: FinishedSection, incident: str | None) -> None:
+    def _log_later(self, finished: FinishedSection, incident: str | None) -> None:
+        self._files.submit(lambda: self._log(finished, incident))
+
+    def _log(self, finished: FinishedSection, incident: str | None) -> None:
         line = sync_line(finished, self.identity, incident)
         if incident is not None:
             folder = self.folder.path / "incidents" / incident
@@ -138,12 +139,23 @@ class ProcessWatch:
                 append_line(folder / "recovered.jsonl", line)
             notice(f"{finished.section.name} {finished.section.index} ended after all "
                    f"({finished.raised or 'no error'}, {line['duration_s']} s)")  # fmt: skip
-        if self.identity.rank == self.folder.lowest_rank_here():
+        if self._logs_for_all():
             self.folder.path.mkdir(parents=True, exist_ok=True)
             append_line(self.folder.path / FILE_NAME, line)
 
+    def _speaks_for_all(self) -> bool:
+        """Whether what concerns all ranks is said here: rank 0, or a process without ranks."""
+        is_trainer = self.identity.role == "trainer"
+        return self.identity.rank is None or (is_trainer and self.identity.rank == 0)
+
+    def _logs_for_all(self) -> bool:
+        if self.identity.role != "trainer":
+            return self.identity.rank is None
+        return self.identity.rank == self.folder.lowest_rank_here()
+
     def _stop(self) -> None:
         self.monitor.stop(_STOP_TIMEOUT_S)
+        self._files.stop(_STOP_TIMEOUT_S)
         self._switch.close()
         self._box.exited()
         self.folder.leave()
@@ -199,6 +211,11 @@ def _started(rank: int | None, world_size: int | None) -> ProcessWatch | None:
         os.environ[OWNER_VARIABLE] = f"{identity.rank}:{identity.pid}"
     watch.start()
     atexit.register(stop)
+    if "multiprocessing.process" in sys.modules:
+        from multiprocessing import util
+
+        # A child of multiprocessing ends by `os._exit`: its `atexit` functions are not called.
+        util.Finalize(None, stop, exitpriority=0)
     os.register_at_fork(after_in_child=_forget_in_child)
     return watch
 
@@ -211,11 +228,16 @@ def _forget_in_child() -> None:
 
 def _start_line(watch: ProcessWatch) -> str:
     changed = [
-        f"{knob.variable.removeprefix('MILES_WATCHDOG_')}={knob.value}"
+        f"{knob.variable.removeprefix('MILES_WATCHDOG_')}={_shown(knob)}"
         for knob in knobs(watch.settings)
         if knob.origin == "environment" and knob.variable not in ("MILES_WATCHDOG",)
     ]
     return f"on; files in {watch.folder.path}; " + (", ".join(changed) or "default settings")
+
+
+def _shown(knob: Knob) -> str:
+    # A command may carry a token.
+    return "(a command)" if knob.variable == "MILES_WATCHDOG_ON_STALL" else knob.value
 
 
 def _first_sample(context: StallContext) -> object:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import time
 from pathlib import Path
 
-from watchdog.blackbox import BlackBox, read_blackbox
+from watchdog.blackbox import BlackBox, BlackBoxReading, read_blackbox
 from watchdog.errors import WatchdogError
 from watchdog.notices import notice_once
 from watchdog.process_identity import ProcessIdentity, started_ticks
@@ -23,6 +25,7 @@ from watchdog.settings import Settings
 
 _SHARED_MEMORY = Path("/dev/shm")
 SUFFIX = ".blackbox"
+_KEPT_S = 24 * 3600.0
 
 
 class RunFolder:
@@ -73,6 +76,7 @@ class RunFolder:
 
     def prepare(self, box: BlackBox) -> None:
         """Create the folder and link the box into it. Says once if that cannot be done."""
+        self._sweep()
         try:
             self.ranks.mkdir(parents=True, exist_ok=True)
             link = self.ranks / f"{self.name}{SUFFIX}"
@@ -92,10 +96,7 @@ class RunFolder:
     def leave(self) -> None:
         """Clear up after the last process of this host, if all of them ended on their own."""
         boxes = self._boxes()
-        try:
-            if not all(read_blackbox(path, with_events=False).exited for path in boxes):
-                return
-        except WatchdogError:
+        if not all(_is_done(path) for path in boxes):
             return
         for path in boxes:
             path.unlink(missing_ok=True)
@@ -105,6 +106,16 @@ class RunFolder:
         for folder in (self._local, self._local.parent, self.ranks, self.path, self.path.parent):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+    def _sweep(self) -> None:
+        """Remove the boxes in shared memory of runs that all died at least a day ago."""
+        for run in self._local.parent.glob("*"):
+            with contextlib.suppress(OSError, WatchdogError):
+                boxes = list(run.glob(f"*{SUFFIX}"))
+                if run == self._local or time.time() - run.stat().st_mtime < _KEPT_S:
+                    continue
+                if not any(_lives(read_blackbox(path, with_events=False)) for path in boxes):
+                    shutil.rmtree(run)
 
     def _boxes(self) -> list[Path]:
         folder = self._local if self._local.is_dir() else self.ranks
@@ -119,11 +130,25 @@ class RunFolder:
                 other = read_blackbox(folder / f"{identity.rank}{SUFFIX}", with_events=False)
             except WatchdogError:
                 continue
-            pid, ticks = other.identity.get("pid"), other.identity.get("pid_started_ticks")
-            is_here = other.identity.get("host") == identity.host and pid != identity.pid
-            if is_here and not other.exited and started_ticks(int(pid or 0)) == ticks != 0:
+            is_here = other.identity.get("host") == identity.host
+            is_another = other.identity.get("pid") != identity.pid
+            if is_here and is_another and not other.exited and _lives(other):
                 return f"{identity.rank}-{identity.pid}"
         return str(identity.rank)
+
+
+def _is_done(path: Path) -> bool:
+    """Whether nobody needs the box any more. A trainer that died without a word left evidence."""
+    try:
+        reading = read_blackbox(path, with_events=False)
+    except WatchdogError:
+        return False
+    return reading.exited or (reading.identity.get("role") != "trainer" and not _lives(reading))
+
+
+def _lives(reading: BlackBoxReading) -> bool:
+    pid, ticks = reading.identity.get("pid"), reading.identity.get("pid_started_ticks")
+    return isinstance(pid, int) and started_ticks(pid) == ticks != 0
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -1,5 +1,7 @@
 import errno
 import os
+import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -15,8 +17,6 @@ def folder(tmp_path, identity, monkeypatch):
     monkeypatch.setattr(notices, "_said", set())
 
     def make(**changes):
-        from dataclasses import replace
-
         mine = {"pid": os.getpid(), "pid_started_ticks": started_ticks(os.getpid())}
         return RunFolder(
             Settings(dir=str(tmp_path / "runs")),
@@ -130,3 +130,29 @@ def test_the_lowest_rank_of_the_host_is_known_by_the_boxes(folder):
         folder(rank=rank).create_blackbox()
 
     assert folder(rank=7).lowest_rank_here() == 4
+
+
+def test_a_dead_child_of_a_rank_keeps_nothing_alive(folder, tmp_path):
+    first = folder()
+    box = first.create_blackbox()
+    child = folder(role="other", pid=parent_of_nobody())
+    child.create_blackbox()
+
+    box.exited()
+    first.leave()
+
+    assert list((tmp_path / "shm").iterdir()) == []
+
+
+def test_what_dead_runs_left_in_shared_memory_goes_after_a_day(folder, tmp_path):
+    local = folder(pid=parent_of_nobody())._local
+    folder(pid=parent_of_nobody()).create_blackbox()
+    old, recent = local.parent / "old", local.parent / "recent"
+    local.rename(old)
+    shutil.copytree(old, recent)
+    os.utime(old, (0, 0))
+
+    one = folder()
+    one.prepare(one.create_blackbox())
+
+    assert sorted(path.name for path in local.parent.iterdir()) == ["a-run", "recent"]
