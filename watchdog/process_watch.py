@@ -111,7 +111,7 @@ class ProcessWatch:
             self._write_identity()
 
     def _write_identity(self) -> None:
-        self._box.set_identity(self.identity.as_json() | {"run": self.folder.run})
+        self._box.set_identity(self.folder.identity_contents(self.identity))
 
     def _prepare(self) -> None:
         self.folder.prepare(self._box)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
 from pathlib import Path
 
 from watchdog.blackbox import BlackBox, BlackBoxReading, read_blackbox
@@ -25,7 +24,6 @@ from watchdog.settings import Settings
 
 _SHARED_MEMORY = Path("/dev/shm")
 SUFFIX = ".blackbox"
-_KEPT_S = 24 * 3600.0
 
 
 class RunFolder:
@@ -48,7 +46,7 @@ class RunFolder:
         self.run = run
         self.path = Path(os.path.abspath(os.path.expanduser(settings.dir))) / run
         self._identity = identity
-        self._local = shared_memory / f"miles-watchdog-{os.getuid()}" / run
+        self._local = _folder_of_this_user(shared_memory) / run
         self.name = self._free_name()
 
     @property
@@ -56,9 +54,13 @@ class RunFolder:
         """Folder of the black boxes."""
         return self.path / "ranks"
 
+    def identity_contents(self, identity: ProcessIdentity) -> dict[str, object]:
+        """What a black box says about its process: the identity, `run`, and `run_folder`."""
+        return identity.as_json() | {"run": self.run, "run_folder": str(self.path)}
+
     def create_blackbox(self) -> BlackBox:
         """Create the box in shared memory, else in the run folder, else in plain memory."""
-        contents = self._identity.as_json() | {"run": self.run}
+        contents = self.identity_contents(self._identity)
         failures = []
         for folder in (self._local, self.ranks):
             try:
@@ -76,7 +78,7 @@ class RunFolder:
 
     def prepare(self, box: BlackBox) -> None:
         """Create the folder and link the box into it. Says once if that cannot be done."""
-        self._sweep()
+        settle_dead_runs(self._local.parent.parent)
         try:
             self.ranks.mkdir(parents=True, exist_ok=True)
             link = self.ranks / f"{self.name}{SUFFIX}"
@@ -107,16 +109,6 @@ class RunFolder:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-    def _sweep(self) -> None:
-        """Remove the boxes in shared memory of runs that all died at least a day ago."""
-        for run in self._local.parent.glob("*"):
-            with contextlib.suppress(OSError, WatchdogError):
-                boxes = list(run.glob(f"*{SUFFIX}"))
-                if run == self._local or time.time() - run.stat().st_mtime < _KEPT_S:
-                    continue
-                if not any(_lives(read_blackbox(path, with_events=False)) for path in boxes):
-                    shutil.rmtree(run)
-
     def _boxes(self) -> list[Path]:
         folder = self._local if self._local.is_dir() else self.ranks
         return sorted(folder.glob(f"*{SUFFIX}"))
@@ -135,6 +127,43 @@ class RunFolder:
             if is_here and is_another and not other.exited and _lives(other):
                 return f"{identity.rank}-{identity.pid}"
         return str(identity.rank)
+
+
+def settle_dead_runs(shared_memory: Path = _SHARED_MEMORY) -> None:
+    """Move black boxes of runs without a live process into their run folders. Never raises.
+
+    A killed rank cannot clear up; its box would lie in shared memory until the host restarts.
+
+    Args:
+        shared_memory: Where shared memory is mounted.
+    """
+    root = _folder_of_this_user(shared_memory)
+    for run in root.glob("*"):
+        boxes = {}
+        for path in run.glob(f"*{SUFFIX}"):
+            with contextlib.suppress(WatchdogError):
+                boxes[path] = read_blackbox(path, with_events=False)
+        if boxes and not any(_lives(reading) for reading in boxes.values()):
+            for path, reading in boxes.items():
+                with contextlib.suppress(OSError):
+                    _settle(path, Path(str(reading.identity.get("run_folder", ""))))
+            with contextlib.suppress(OSError):
+                run.rmdir()
+
+
+def _folder_of_this_user(shared_memory: Path) -> Path:
+    # Containers may share the memory without seeing each other's processes: who is alive can
+    # only be told within one namespace of process ids.
+    return shared_memory / f"miles-watchdog-{os.getuid()}-{os.stat('/proc/self/ns/pid').st_ino}"
+
+
+def _settle(box: Path, run_folder: Path) -> None:
+    link = run_folder / "ranks" / box.name
+    if link.is_symlink() and os.readlink(link) == str(box):
+        unfinished = link.with_name(f".{link.name}.{os.getpid()}")
+        shutil.copyfile(box, unfinished)
+        os.replace(unfinished, link)
+    box.unlink(missing_ok=True)
 
 
 def _is_done(path: Path) -> bool:

@@ -1,6 +1,5 @@
 import errno
 import os
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from watchdog import notices
 from watchdog.blackbox import read_blackbox
 from watchdog.process_identity import started_ticks
-from watchdog.run_folder import RunFolder
+from watchdog.run_folder import RunFolder, settle_dead_runs
 from watchdog.settings import Settings
 
 
@@ -144,15 +143,24 @@ def test_a_dead_child_of_a_rank_keeps_nothing_alive(folder, tmp_path):
     assert list((tmp_path / "shm").iterdir()) == []
 
 
-def test_what_dead_runs_left_in_shared_memory_goes_after_a_day(folder, tmp_path):
-    local = folder(pid=parent_of_nobody())._local
-    folder(pid=parent_of_nobody()).create_blackbox()
-    old, recent = local.parent / "old", local.parent / "recent"
-    local.rename(old)
-    shutil.copytree(old, recent)
-    os.utime(old, (0, 0))
+def test_what_a_killed_run_left_in_shared_memory_goes_into_its_folder(folder, tmp_path):
+    killed = folder(pid=parent_of_nobody())
+    box = killed.create_blackbox()
+    link = killed.ranks / "0.blackbox"
+    killed.ranks.mkdir(parents=True)
+    link.symlink_to(box.path)
 
+    settle_dead_runs(tmp_path / "shm")
+
+    assert not link.is_symlink()
+    assert read_blackbox(link).rank == 0
+    assert not box.path.exists()
+
+
+def test_a_live_run_is_left_alone(folder, tmp_path):
     one = folder()
     one.prepare(one.create_blackbox())
 
-    assert sorted(path.name for path in local.parent.iterdir()) == ["a-run", "recent"]
+    settle_dead_runs(tmp_path / "shm")
+
+    assert (one.ranks / "0.blackbox").is_symlink()
