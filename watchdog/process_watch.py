@@ -52,12 +52,14 @@ class ProcessWatch:
         folder: Where its files lie.
         recorder: What the training thread writes to.
         monitor: The thread that looks.
+        has_folder: Whether the run folder could be made.
     """
 
     def __init__(self, settings: Settings, identity: ProcessIdentity, run: str) -> None:
         self.settings = settings
         self.identity = identity
         self.folder = RunFolder(settings, run, identity)
+        self.has_folder = False
         self._box = self.folder.create_blackbox()
         self._deadlines = Deadlines(settings)
         self.recorder = Recorder(self._box, self._deadline_of)
@@ -102,20 +104,20 @@ class ProcessWatch:
         self._write_identity()
 
     def learn_ranks(self) -> None:
-        """Ask torch for rank and world size, where they were not known at the start."""
-        if self.identity.rank is None or self.identity.world_size is None:
-            identity = process_identity(os.environ)
-            self.identity = replace(
-                self.identity, rank=identity.rank, world_size=identity.world_size
-            )
+        """Ask torch for rank and world size; they may not have been known, or have changed."""
+        now = process_identity(os.environ)
+        known = (self.identity.rank, self.identity.world_size)
+        if self.identity.role == "trainer" and known != (now.rank, now.world_size):
+            self.identity = replace(self.identity, rank=now.rank, world_size=now.world_size)
             self._write_identity()
 
     def _write_identity(self) -> None:
         self._box.set_identity(self.folder.identity_contents(self.identity))
 
     def _prepare(self) -> None:
-        self.folder.prepare(self._box)
-        self._switch.open()
+        self.has_folder = self.folder.prepare(self._box)
+        if self.has_folder:
+            self._switch.open()
         if self._speaks_for_all():
             for warning in self.settings.warnings:
                 notice(warning)
@@ -139,8 +141,7 @@ class ProcessWatch:
                 append_line(folder / "recovered.jsonl", line)
             notice(f"{finished.section.name} {finished.section.index} ended after all "
                    f"({finished.raised or 'no error'}, {line['duration_s']} s)")  # fmt: skip
-        if self._logs_for_all():
-            self.folder.path.mkdir(parents=True, exist_ok=True)
+        if self.has_folder and self._logs_for_all():
             append_line(self.folder.path / FILE_NAME, line)
 
     def _speaks_for_all(self) -> bool:
@@ -232,7 +233,8 @@ def _start_line(watch: ProcessWatch) -> str:
         for knob in knobs(watch.settings)
         if knob.origin == "environment" and knob.variable not in ("MILES_WATCHDOG",)
     ]
-    return f"on; files in {watch.folder.path}; " + (", ".join(changed) or "default settings")
+    place = f"files in {watch.folder.path}" if watch.has_folder else "without a folder"
+    return f"on; {place}; " + (", ".join(changed) or "default settings")
 
 
 def _shown(knob: Knob) -> str:

@@ -76,8 +76,12 @@ class RunFolder:
         )
         return BlackBox.anonymous(contents)
 
-    def prepare(self, box: BlackBox) -> None:
-        """Create the folder and link the box into it. Says once if that cannot be done."""
+    def prepare(self, box: BlackBox) -> bool:
+        """Create the folder and link the box into it.
+
+        Returns:
+            Whether that could be done; one process of the host says why not.
+        """
         settle_dead_runs(self._local.parent.parent)
         try:
             self.ranks.mkdir(parents=True, exist_ok=True)
@@ -88,7 +92,11 @@ class RunFolder:
                 unfinished.symlink_to(box.path)
                 os.replace(unfinished, link)
         except OSError as error:
-            notice_once("folder", f"{self.path}: {error.strerror or error}; reports may be lost")
+            if self._identity.local_rank in (0, None):
+                text = f"{self.path}: {error.strerror or error}; no line a sync is written there"
+                notice_once("folder", text)
+            return False
+        return True
 
     def lowest_rank_here(self) -> int | None:
         """Lowest rank of the run that has a box on this host."""
