@@ -6,6 +6,7 @@ processes with the variable set (pip, shells' helpers, data loaders) never impor
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from types import ModuleType
@@ -48,8 +49,13 @@ def _on_faulthandler(module: ModuleType) -> None:
 
 def _on_torch_distributed(module: ModuleType) -> None:
     from watchdog.adapters import torch_distributed
+    from watchdog.process_identity import is_child_of_a_rank
+    from watchdog.process_watch import ensure_started
 
     torch_distributed.patch(module)
+    # A launcher made this process a rank: it may hang before it meets the others.
+    if "RANK" in os.environ and not is_child_of_a_rank(os.environ):
+        ensure_started()
 
 
 def _say(error: Exception) -> None:
