@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,6 +63,20 @@ def test_the_demos_incident_is_rendered_again_in_every_format(tmp_path):
         if name == "json":
             again = json.loads(result.output)
             assert (again["state"], again["culprits"]) == (written["state"], written["culprits"])
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_the_demo_prints(tmp_path):
+    done = subprocess.run(
+        [*DEMO, "--output", str(tmp_path)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, check=True,
+    )  # fmt: skip
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    shown = re.search(r"<!-- summary -->\n\n```text\n(.*?)```", readme, re.S).group(1)
+    telling = re.compile(r"(HUNG: .*|cause  .*|do     .*)")
+
+    assert telling.findall(shown)
+    assert telling.findall(shown) == telling.findall(done.stdout)[: len(telling.findall(shown))]
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import shlex
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -175,5 +176,11 @@ def _conclude(folder: Path, missed: str) -> None:
         click.echo(click.style("As expected.", fg="green"))
     for incident in sorted(folder.glob("*/incidents/*/report.md")):
         click.echo(f"Report:       {incident}")
-        click.echo(f"Read it here: miles-watchdog report {shlex.quote(str(incident.parent))}")
+        click.echo(f"Read it here: {_program()} report {shlex.quote(str(incident.parent))}")
     click.echo(f"Job's output: {folder / 'job.log'}")
+
+
+def _program() -> str:
+    """This program as it was called: a newcomer's environment is rarely on the PATH."""
+    called_as = sys.argv[0]
+    return shlex.quote(called_as) if Path(called_as).name == "miles-watchdog" else "miles-watchdog"
