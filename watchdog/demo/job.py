@@ -130,6 +130,8 @@ class Job:
         self._wait()
         if self._reader.ident is not None:
             self._reader.join(timeout=_SIGTERM_TIMEOUT_S)
+        elif self._process is not None and self._process.stdout is not None:
+            self._process.stdout.close()
 
     def _wait(self) -> None:
         if self._process is not None:
