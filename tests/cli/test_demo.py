@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,20 @@ def test_the_demos_incident_is_rendered_again_in_every_format(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_readme_shows_what_the_demo_prints(tmp_path):
+    done = subprocess.run(
+        [*DEMO, "--output", str(tmp_path)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, check=True,
+    )  # fmt: skip
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    shown = re.search(r"<!-- summary -->\n\n```text\n(.*?)```", readme, re.S).group(1)
+    telling = re.compile(r"(HUNG: .*|cause  .*|do     .*)")
+
+    assert telling.findall(shown)
+    assert telling.findall(shown) == telling.findall(done.stdout)[: len(telling.findall(shown))]
+
+
+@pytest.mark.slow
 def test_ctrl_c_ends_the_job(tmp_path):
     demo = subprocess.Popen(
         [*DEMO, "--keep", "--verbose", "--output", str(tmp_path)],
@@ -77,8 +92,11 @@ def test_ctrl_c_ends_the_job(tmp_path):
     finally:
         demo.kill()
         demo.wait()
+        left = processes_of_demo(tmp_path)
+        for process in left:
+            process.kill()
 
-    assert processes_of_demo(tmp_path) == []
+    assert left == []
 
 
 def test_the_list_names_every_scenario_with_what_it_shows():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 
 import psutil
 import pytest
+
+from watchdog.demo.job import Job
 
 # As torchrun does: the worker is in a session of its own, out of reach of a group's signal.
 DETACHED_WORKER = """
@@ -94,3 +98,18 @@ def test_a_signal_reaches_the_one_process_that_is_meant(started):
     assert pid is not None
     assert list(job.lines(time.monotonic() + 60)) == []
     assert job.exit_status == -9
+
+
+def test_ctrl_c_while_the_job_starts_leaves_no_process(monkeypatch):
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    jobs: list[Job] = []
+    pids = Job.pids
+    monkeypatch.setattr("threading.Thread.start", interrupted)
+    monkeypatch.setattr(Job, "pids", lambda job: jobs.append(job) or pids(job))
+
+    with pytest.raises(KeyboardInterrupt):
+        Job([sys.executable, "-c", STUBBORN], dict(os.environ))
+
+    assert pids(jobs[-1]) == []

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import shlex
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from watchdog.errors import WatchdogError
 _TIMEOUT_S = 120.0
 _SILENCE_S = 5.0
 _GRACE_S = 8.0
-_ENDING = "[miles-watchdog] ending rank"
+_WATCHDOG = "[miles-watchdog]"
+_ENDING = f"{_WATCHDOG} ending rank"
 # What the watchdog says, one line a step, and the words of an error; not its traceback.
 _SHOWN = re.compile(r"\[miles-watchdog\]|^rollout \d|^done:|Error: |What to do: ")
 
@@ -124,7 +126,7 @@ def _follow(
 ) -> None:
     """Show what is worth it as it comes, and that time goes by where nothing comes."""
     silent_since_s = started_s
-    ends_at_s = started_s + (86_400 if keep else _TIMEOUT_S)
+    ends_at_s = given_up_at_s = started_s + (86_400 if keep else _TIMEOUT_S)
     todo = scenario.disturbance
     for line in job.lines(ends_at_s):
         now_s = time.monotonic()
@@ -139,7 +141,9 @@ def _follow(
                 pid = job.signal(todo.signum, todo.command_words, todo.environ)
                 _show(now_s - started_s, f"[demo] {todo.signum.name} to pid {pid}")
                 todo = None
-        if line is not None and (verbose or _SHOWN.search(line)):
+        # What ranks cry while they are being ended is no news.
+        is_ending = ends_at_s < given_up_at_s and _WATCHDOG not in (line or "")
+        if line is not None and (verbose or (_SHOWN.search(line) and not is_ending)):
             _show(now_s - started_s, line)
             silent_since_s = now_s
         elif now_s - silent_since_s >= _SILENCE_S:
@@ -150,7 +154,7 @@ def _follow(
 def _show(elapsed_s: float, line: str) -> None:
     from watchdog.reports.printable import one_line, printable
 
-    is_watchdog = "[miles-watchdog]" in line
+    is_watchdog = _WATCHDOG in line
     text = printable(line) if is_watchdog else one_line(line, 160)
     click.echo(f"{elapsed_s:5.1f} s  " + click.style(text, bold=is_watchdog, dim=not is_watchdog))
 
@@ -172,5 +176,11 @@ def _conclude(folder: Path, missed: str) -> None:
         click.echo(click.style("As expected.", fg="green"))
     for incident in sorted(folder.glob("*/incidents/*/report.md")):
         click.echo(f"Report:       {incident}")
-        click.echo(f"Read it here: miles-watchdog report {shlex.quote(str(incident.parent))}")
+        click.echo(f"Read it here: {_program()} report {shlex.quote(str(incident.parent))}")
     click.echo(f"Job's output: {folder / 'job.log'}")
+
+
+def _program() -> str:
+    """This program as it was called: a newcomer's environment is rarely on the PATH."""
+    called_as = sys.argv[0]
+    return shlex.quote(called_as) if Path(called_as).name == "miles-watchdog" else "miles-watchdog"

@@ -32,18 +32,23 @@ class Job:
     def __init__(self, argv: Sequence[str], environ: Mapping[str, str]) -> None:
         self._token = uuid.uuid4().hex
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._process = subprocess.Popen(
-            argv,
-            env={**environ, TOKEN: self._token},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # Ctrl-C is for us alone; we end the job in order
-        )
+        self._process: subprocess.Popen[str] | None = None
         self._reader = threading.Thread(target=self._read, name="demo-output", daemon=True)
-        self._reader.start()
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                env={**environ, TOKEN: self._token},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # Ctrl-C is for us alone; we end the job in order
+            )
+            self._reader.start()
+        except BaseException:  # Ctrl-C while it starts: the process may be there already
+            self.end()
+            raise
 
     def __enter__(self) -> Job:
         return self
@@ -54,7 +59,7 @@ class Job:
     @property
     def exit_status(self) -> int | None:
         """Of the launcher, `None` while it runs."""
-        return self._process.poll()
+        return self._process.poll() if self._process else None
 
     def lines(self, deadline_s: float, pause_s: float = 1.0) -> Iterator[str | None]:
         """The lines as they come, until the job has closed its output.
@@ -67,13 +72,12 @@ class Job:
             try:
                 line = self._lines.get(timeout=min(pause_s, left_s))
             except queue.Empty:
-                if self._process.poll() is not None and not self.pids():
+                if self.exit_status is not None and not self.pids():
                     return
                 yield None
                 continue
             if line is None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(_SIGTERM_TIMEOUT_S)
+                self._wait()
                 return
             yield line
 
@@ -112,10 +116,9 @@ class Job:
         """Ask the launcher to end, then kill whatever is left of the job."""
         import psutil
 
-        if self._process.poll() is None:
+        if self._process is not None and self._process.poll() is None:
             self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_SIGTERM_TIMEOUT_S)
+            self._wait()
         # Twice: a process may be starting another one while the list is made.
         for _ in range(2):
             left = [_process(pid) for pid in self.pids()]
@@ -124,10 +127,19 @@ class Job:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
             psutil.wait_procs(alive, timeout=_SIGTERM_TIMEOUT_S)
-        self._process.wait()
-        self._reader.join(timeout=_SIGTERM_TIMEOUT_S)
+        self._wait()
+        if self._reader.ident is not None:
+            self._reader.join(timeout=_SIGTERM_TIMEOUT_S)
+        elif self._process is not None and self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def _wait(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_SIGTERM_TIMEOUT_S)
 
     def _read(self) -> None:
+        assert self._process is not None
         assert self._process.stdout is not None
         with self._process.stdout as stream:
             for line in stream:

@@ -36,8 +36,10 @@ def group_stacks(evidence: Evidence, diagnosis: Diagnosis, limits: Limits) -> li
     """A stack for each group, the culprits' first; a process outside of all is left out."""
     by_key = {process.key: process for process in evidence.processes}
     where = {culprit.process: culprit.where for culprit in diagnosis.verdict.culprits}
-    blocks = []
+    blocks: list[StackText] = []
     for group in diagnosis.verdict.groups:
+        if len(blocks) == limits.stacks:
+            break
         members = [by_key[key] for key in group.processes if key in by_key and by_key[key].stacks]
         if not members:
             continue
@@ -46,7 +48,7 @@ def group_stacks(evidence: Evidence, diagnosis: Diagnosis, limits: Limits) -> li
         shared = f", shown for {example.key}" if len(group.processes) > 1 else ""
         title = f"{wording.group_label(group)}: {group.doing}{shared} ({_origin(example)})"
         blocks.append(StackText(title, stack_text(example, place, limits)))
-    return blocks[: limits.stacks]
+    return blocks
 
 
 def culprit_details(evidence: Evidence, diagnosis: Diagnosis, limits: Limits) -> list[StackText]:
@@ -54,9 +56,10 @@ def culprit_details(evidence: Evidence, diagnosis: Diagnosis, limits: Limits) ->
     guilty = {culprit.process for culprit in diagnosis.verdict.culprits}
     members = [process for process in evidence.processes if process.key in guilty]
     blocks = [
-        StackText(process.key, "\n".join(_detail_lines(process, limits))) for process in members
+        StackText(process.key, "\n".join(_detail_lines(process, limits)))
+        for process in members[: limits.stacks]
     ]
-    return [block for block in blocks if block.text][: limits.stacks]
+    return [block for block in blocks if block.text]
 
 
 def stack_text(process: Process, where: str, limits: Limits) -> str:

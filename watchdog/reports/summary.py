@@ -59,7 +59,7 @@ def _cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str, int]]:
         cause = diagnosis.causes[0]
         yield "cause", f"{wording.cause_label(cause)}: {cause.summary}", 2
         if cause.remedy:
-            yield "do", cause.remedy, 2
+            yield "do", cause.remedy, 3
         return
     if diagnosis.verdict.progress:
         yield "progress", diagnosis.verdict.progress, 2
