@@ -190,6 +190,26 @@ class Parts:
         if self._fits("gaps", len(self.gaps), MAX_NOTES):
             self.gaps.append(Gap(what=what, why=why, remedy=remedy))
 
+    def absorb(self, other: Parts) -> None:
+        """Add all that other parts hold."""
+        for part in other.processes:
+            self.add_process(part)
+        for event in other.events:
+            self.add_event(event)
+        for flag in other.flags:
+            self.add_flag(flag)
+        for who in other.identities:
+            self.add_identity(who)
+        for note in other.notes:
+            self.add_note(note)
+        self.add_variables(other.environment)
+        self.add_versions(other.versions)
+        self.gaps += other.gaps[: MAX_NOTES - len(self.gaps)]
+        self.evidence += other.evidence
+        self.world_sizes += other.world_sizes
+        for what, num in other.dropped.items():
+            self.dropped[what] = self.dropped.get(what, 0) + num
+
     @property
     def usable(self) -> bool:
         """Whether anything at all was understood."""

@@ -151,6 +151,7 @@ class _Machine:
 
     def _set(self, key: Any, value: Any) -> None:
         # Long integers and tuples can be made to collide; texts cannot.
-        if isinstance(key, int) and abs(key) >= 2**60 or not isinstance(key, (str, int, bytes)):
+        collides = isinstance(key, int) and abs(key) >= 2**60
+        if collides or not isinstance(key, (str, int, bytes)):
             raise PickleRefusedError("refused: a dictionary's key is neither text nor a number")
         self._top(dict)[key] = value

@@ -7,7 +7,7 @@ import re
 from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Parts, ProcessPart
 
-LINE_LITERALS = ("torch", "nccl", "vllm", "sglang", "ray ", "ray=", "Package ", "libnccl")
+LINE_LITERALS = ()  # not what logs hold
 MAX_PACKAGES = 3_000
 
 _PACKAGE = re.compile(

@@ -67,7 +67,7 @@ def _is_toml(text: str) -> bool:
 def _toml(text: str) -> Any:
     if sys.version_info < (3, 11):
         raise ValueError("TOML needs Python 3.11 or later")
-    import tomllib
+    import tomllib  # type: ignore[import-not-found,unused-ignore]
 
     return tomllib.loads(text)
 
