@@ -31,7 +31,7 @@ BAR_FROM_BYTES = 32 * 2**20
     help="Also write report.json, report.md and evidence.json there.",
 )
 def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: Path | None) -> None:
-    """Say who holds a job up and why, from files of any name.
+    r"""Say who holds a job up and why, from files of any name.
 
     PATHS are files, folders and archives: py-spy, gdb and faulthandler dumps, logs of trainer
     and engines, launch scripts and configurations, flight-recorder dumps, output of ps, dmesg,
@@ -47,6 +47,7 @@ def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: P
     if as_json and as_markdown:
         raise click.UsageError("--json and --markdown exclude each other")
     from watchdog.diagnosis import diagnose
+
     from watchdog.intake import evidence_from_paths
 
     with _progress_bar() as progress:
@@ -70,8 +71,9 @@ def _print(evidence: Evidence, diagnosis: Diagnosis, as_json: bool, as_markdown:
 
 
 def _write(evidence: Evidence, diagnosis: Diagnosis, folder: Path) -> None:
-    from watchdog.errors import WatchdogError
     from watchdog.reports import json_report, markdown
+
+    from watchdog.errors import WatchdogError
     from watchdog.serialization import evidence_to_json
 
     texts = {

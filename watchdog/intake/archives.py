@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, BinaryIO, cast
 
 MAX_MEMBERS = 5_000
 MAX_MEMBER_BYTES = 4 * 2**30
@@ -113,8 +113,8 @@ def archive_kind(head: bytes) -> str:
 
 
 def members(
-    kind: str, stream: IO[bytes], budget: Budget
-) -> Iterator[tuple[str, IO[bytes], int | None]]:
+    kind: str, stream: BinaryIO, budget: Budget
+) -> Iterator[tuple[str, BinaryIO, int | None]]:
     """Name, stream and size (if known) of each regular member, in order.
 
     Each stream must be read before the next is asked for. A compressed file that is no archive
@@ -138,7 +138,7 @@ def members(
         raise ArchiveRefusedError(f"{kind} archive that cannot be read: {error}"[:200]) from error
 
 
-def _zip_members(stream: IO[bytes], budget: Budget) -> Iterator[tuple[str, IO[bytes], int | None]]:
+def _zip_members(stream: BinaryIO, budget: Budget) -> Iterator[tuple[str, BinaryIO, int | None]]:
     with zipfile.ZipFile(stream) as archive:
         for info in archive.infolist():
             budget.take_member()
@@ -147,55 +147,56 @@ def _zip_members(stream: IO[bytes], budget: Budget) -> Iterator[tuple[str, IO[by
             if info.flag_bits & 1:
                 raise ArchiveRefusedError(f"{info.filename[:200]} is encrypted")
             with archive.open(info) as member:
-                yield info.filename, BoundedStream(member, budget), info.file_size
+                bounded = BoundedStream(member, budget)
+                yield info.filename, cast(BinaryIO, bounded), info.file_size
 
 
-def _tar_members(stream: IO[bytes], budget: Budget) -> Iterator[tuple[str, IO[bytes], int | None]]:
+def _tar_members(stream: BinaryIO, budget: Budget) -> Iterator[tuple[str, BinaryIO, int | None]]:
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for info in archive:
             budget.take_member()
             # Links, devices and pipes are only names of something else.
             member = archive.extractfile(info) if info.isreg() else None
             if member is not None:
-                yield info.name, BoundedStream(member, budget), info.size
+                yield info.name, cast(BinaryIO, BoundedStream(member, budget)), info.size
 
 
 def _compressed(
-    kind: str, stream: IO[bytes], budget: Budget
-) -> Iterator[tuple[str, IO[bytes], int | None]]:
+    kind: str, stream: BinaryIO, budget: Budget
+) -> Iterator[tuple[str, BinaryIO, int | None]]:
     inner = io.BufferedReader(BoundedStream(_decompressed(kind, stream), budget), 2**16)
     head = inner.peek(512)[:512]
     if archive_kind(head) == "tar":
-        yield from _tar_members(inner, budget)
+        yield from _tar_members(cast(BinaryIO, inner), budget)
     else:
-        yield "", inner, None
+        yield "", cast(BinaryIO, inner), None
 
 
-def _decompressed(kind: str, stream: IO[bytes]) -> IO[bytes]:
+def _decompressed(kind: str, stream: BinaryIO) -> BinaryIO:
     if kind == "gzip":
-        return gzip.GzipFile(fileobj=stream)
+        return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
     try:
         import zstandard
     except ImportError as error:
         raise ArchiveRefusedError(
             "zstd needs the extra `zstd`: pip install 'miles-watchdog[zstd]'"
         ) from error
-    reader: IO[bytes] = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(stream)
-    return reader
+    reader = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(stream)
+    return cast(BinaryIO, reader)
 
 
-def rewound(head: bytes, stream: IO[bytes]) -> IO[bytes]:
+def rewound(head: bytes, stream: BinaryIO) -> BinaryIO:
     """The stream from its beginning, after `head` was read from it."""
     if stream.seekable():
         stream.seek(0)
         return stream
-    return _Joined(head, stream)  # type: ignore[return-value]
+    return cast(BinaryIO, _Joined(head, stream))
 
 
 class _Joined(io.RawIOBase):
     """What was read of a stream already, and the rest of it."""
 
-    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
         self._head = head
         self._stream = stream
 

@@ -17,8 +17,8 @@ from watchdog.intake.log_store import FoldedEvents
 from watchdog.intake.markers import MARKER_LITERALS, Marker, read_marker
 from watchdog.intake.parts import NOBODY, Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.prefixes import Line, PrefixReader
-from watchdog.intake.times import Moment
 from watchdog.intake.text import clean_line
+from watchdog.intake.times import Moment
 from watchdog.masking import mask_text
 
 MAX_OPEN_BLOCKS = 256

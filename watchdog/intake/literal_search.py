@@ -13,7 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import IO, Protocol
+from typing import BinaryIO, Protocol
 
 GREP_TIMEOUT_S = 600.0
 _SPECIAL = re.compile(r"([\[\](){}.*+?^$|\\])")
@@ -59,7 +59,7 @@ class GrepSearch:
 
     def __init__(self, path: str, literals: Sequence[str]) -> None:
         pattern = "|".join(_SPECIAL.sub(r"\\\1", literal) for literal in literals)
-        self._file: IO[bytes] = open(path, "rb")  # noqa: SIM115 - closed by __exit__
+        self._file: BinaryIO = open(path, "rb")  # noqa: SIM115 - closed by __exit__
         # Offsets and matches only: a line may be as long as the file.
         command = ["grep", "--text", "--byte-offset", "--only-matching", "-E", "-e", pattern]
         self._process = subprocess.Popen(

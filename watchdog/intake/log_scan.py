@@ -8,7 +8,7 @@ counters that stand in every other line).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO, Protocol
+from typing import BinaryIO, Protocol
 
 from watchdog.intake.literal_search import LiteralSearch
 
@@ -33,7 +33,7 @@ class LineTaker(Protocol):
 
 
 def scan(
-    stream: IO[bytes], size: int | None, search: LiteralSearch, taker: LineTaker
+    stream: BinaryIO, size: int | None, search: LiteralSearch, taker: LineTaker
 ) -> Iterator[int]:
     """Read a stream to its end, handing over the lines that matter.
 
@@ -55,7 +55,7 @@ def scan(
         yield offset
 
 
-def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
+def _pieces(stream: BinaryIO) -> Iterator[bytes]:
     """Whole lines, a few MiB at a time; a line longer than that comes in several pieces."""
     rest = b""
     while data := stream.read(PIECE_BYTES):

@@ -250,7 +250,7 @@ _ROLE_WORDS: tuple[tuple[str, Role], ...] = (
 
 
 def who_by_file_name(name: str) -> Who:
-    """What the last part of a path says on its content: `rank13.txt`, `engine2.log` …
+    """What the last part of a path says on its content: `rank13.txt`, `engine2.log`.
 
     Returns:
         Hints; `rank` from words like rank, trainer, policy; `NOBODY` if it says nothing.

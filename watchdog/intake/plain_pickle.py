@@ -20,8 +20,25 @@ _MARK = object()
 _CONSTANTS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _IGNORED = frozenset(["PROTO", "FRAME"])
 _VALUES = frozenset(
-    """INT BININT BININT1 BININT2 LONG1 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING UNICODE
-    SHORT_BINUNICODE BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8""".split()
+    [
+        "INT",
+        "BININT",
+        "BININT1",
+        "BININT2",
+        "LONG1",
+        "FLOAT",
+        "BINFLOAT",
+        "STRING",
+        "BINSTRING",
+        "SHORT_BINSTRING",
+        "UNICODE",
+        "SHORT_BINUNICODE",
+        "BINUNICODE",
+        "BINUNICODE8",
+        "BINBYTES",
+        "SHORT_BINBYTES",
+        "BINBYTES8",
+    ]
 )
 _EMPTY: dict[str, type[Any]] = {
     "EMPTY_LIST": list,

@@ -7,7 +7,7 @@ import io
 import re
 import subprocess
 from collections.abc import Sequence
-from typing import IO
+from typing import BinaryIO
 
 from watchdog.intake.archives import (
     MAX_NESTING,
@@ -80,7 +80,7 @@ class Reader:
         self._report("", 0)
 
     def read_stream(
-        self, name: str, stream: IO[bytes], size: int | None, path: str = "", nesting: int = 0
+        self, name: str, stream: BinaryIO, size: int | None, path: str = "", nesting: int = 0
     ) -> None:
         """Read one file's bytes: an archive, a big log, or something small.
 
@@ -108,7 +108,7 @@ class Reader:
             self._read_log(name, head, stream, size, path)
 
     def _read_archive(
-        self, kind: str, name: str, stream: IO[bytes], size: int, nesting: int
+        self, kind: str, name: str, stream: BinaryIO, size: int, nesting: int
     ) -> None:
         if nesting >= MAX_NESTING:
             self._parts.add_gap(name, "is an archive inside an archive inside an archive")
@@ -123,7 +123,7 @@ class Reader:
             self._parts.add_gap(name, str(error), "unpack it and pass the files")
 
     def _read_log(
-        self, name: str, head: bytes, stream: IO[bytes], size: int | None, path: str
+        self, name: str, head: bytes, stream: BinaryIO, size: int | None, path: str
     ) -> None:
         """A big log: through `grep` if it is a plain file, through `re` otherwise."""
         encoding, _ = encoding_of(head)
@@ -138,7 +138,7 @@ class Reader:
                 return
             except (GrepFailedError, OSError, subprocess.TimeoutExpired):
                 self._parts.add_note(f"{name}: searched without grep, which failed")
-        joined: IO[bytes] = rewound(head, stream)
+        joined: BinaryIO = rewound(head, stream)
         if encoding != "utf-8":
             joined = codecs.EncodedFile(joined, "utf-8", encoding, "replace")
             size = None
@@ -147,7 +147,7 @@ class Reader:
     def _scan(
         self,
         name: str,
-        stream: IO[bytes],
+        stream: BinaryIO,
         size: int | None,
         search: LiteralSearch,
         parts: Parts,

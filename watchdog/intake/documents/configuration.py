@@ -89,7 +89,7 @@ class _Loader(yaml.SafeLoader):
 
 def _yaml(text: str) -> Any:
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
+        return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {error}"[:300]) from error
 

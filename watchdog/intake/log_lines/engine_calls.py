@@ -10,7 +10,10 @@ import re
 
 from watchdog.intake.log_lines import LineKind, line_kind
 
-_ACCESS = r"\"(?P<method>GET|POST|PUT|DELETE) (?P<path>/(?:[\w\-]+/)*{route}/?)(?:\?(?P<query>[^ \"]{{0,200}}))? HTTP/[\d.]+\" (?P<status>{status})"
+_ACCESS = (
+    r"\"(?P<method>GET|POST|PUT|DELETE) (?P<path>/(?:[\w\-]+/)*{route}/?)"
+    r"(?:\?(?P<query>[^ \"]{{0,200}}))? HTTP/[\d.]+\" (?P<status>{status})"
+)
 
 # What is asked for, how every path of it begins, and the last part of the path.
 _ROUTES: tuple[tuple[str, tuple[str, ...], str], ...] = (
