@@ -264,7 +264,7 @@ def _first_and_last(samples: list[StackSample]) -> list[StackSample]:
 
 
 def process_key(who: Who, role: Role) -> str:
-    """The name of a process in the report: `rank 3`, `engine 1 worker 0`, `driver` …"""
+    """The name of a process in the report: `rank 3`, `engine 1 worker 0`, `driver`."""
     if role == "trainer":
         return f"rank {who.rank}" if who.rank is not None else f"trainer pid {who.pid}"
     if role in ("engine", "engine_worker"):

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from watchdog.intake.blocks import MAX_BLOCK_LINES, Block, BlockKind, Context
-from watchdog.intake.log_lines import events_of_line
+from watchdog.intake.log_lines.table import KNOWN_LINES, LITERALS
 from watchdog.intake.log_store import FoldedEvents
-from watchdog.intake.markers import Marker, read_marker
+from watchdog.intake.markers import MARKER_LITERALS, Marker, read_marker
 from watchdog.intake.parts import NOBODY, Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.prefixes import Line, PrefixReader
-from watchdog.intake.times import Moment
 from watchdog.intake.text import clean_line
+from watchdog.intake.times import Moment
 from watchdog.masking import mask_text
 
 MAX_OPEN_BLOCKS = 256
@@ -28,7 +28,15 @@ MAX_TEXT_CHARS = 2_000
 _LIBRARY = re.compile(r"/\S*libnccl[\w.\-]*")
 _EXCEPTION = re.compile(r"(?:^|[\s.(])[A-Za-z_]\w*(?:Error|Exception): ")
 _ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
-ERROR_LITERALS = ("ERROR", "CRITICAL", "FATAL", "Error: ", "Exception: ")
+ERROR_LITERALS = (*_ERROR_LEVELS, "Error: ", "Exception: ")
+
+
+def search_literals(blocks: Sequence[BlockKind]) -> tuple[str, ...]:
+    """Strings to search a big log for: of known lines, errors, headings of dumps, blocks."""
+    literals = [*LITERALS, *ERROR_LITERALS, *MARKER_LITERALS]
+    for kind in blocks:
+        literals += kind.LINE_LITERALS
+    return tuple(dict.fromkeys(literals))
 
 
 class LineReader:
@@ -158,7 +166,7 @@ class LineReader:
 
     def _known_lines(self, number: int, line: Line, is_marker: bool = False) -> None:
         found = False
-        for kind, fields in events_of_line(line.text):
+        for kind, fields in KNOWN_LINES.events(line.text):
             found = True
             if kind == "nccl_version" and (library := _LIBRARY.search(self._context.title)):
                 fields["library"] = library[0]

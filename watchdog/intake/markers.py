@@ -107,7 +107,7 @@ def _prompt(command: str) -> Marker:
 
 
 def who_by_title(title: str) -> Who:
-    """What a heading says: `actor rank 3`, `rollout rank 0`, `engine 1`, `pid 4711`, `on node-2`."""
+    """What a heading says: `actor rank 3`, `rollout rank 0`, `engine 1`, `on node-2`."""
     rank, engine = _TITLE_RANK.search(title), _TITLE_ENGINE.search(title)
     pid, host = _TITLE_PID.search(title), _TITLE_HOST.search(title)
     if not (rank or engine or pid or host):

@@ -40,6 +40,7 @@ class Line:
     source: str = ""
 
 
+_Step = Callable[[str], tuple[int, Line] | None]
 _LEVELS = r"DEBUG|INFO|SUCCESS|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE"
 _ACTOR = re.compile(
     r"\((?P<name>[A-Za-z_][\w.:\-]{0,80})(?P<rank> rank=\d+)?(?: pid=(?P<pid>\d{1,9}))?"
@@ -80,12 +81,9 @@ class PrefixReader:
     """
 
     def __init__(self, slurm: bool = False) -> None:
-        steps: list[Callable[[str], tuple[int, Line] | None]] = [_actor, _torchrun, _rank]
+        self._by_digit: tuple[_Step, ...] = (_container, _time, _nccl)
         if slurm:
-            steps.append(_slurm)
-        steps += [_container, _bracketed, _glog, _nccl, _level_first, _time]
-        steps += [_pipe_level, _dashes, _level, _where]
-        self._steps = tuple(steps)
+            self._by_digit = (_slurm, *self._by_digit)
 
     def read(self, text: str) -> Line:
         """Take one clean line apart."""
@@ -110,7 +108,9 @@ class PrefixReader:
     def _step(self, line: Line) -> Line | None:
         if not line.text or line.text[0] in " \t":
             return self._inner(line)
-        for step in self._steps:
+        first = line.text[0]
+        steps = self._by_digit if first.isdigit() else _STEPS.get(first, _BY_LETTER)
+        for step in steps:
             found = step(line.text)
             if found is not None:
                 return _joined(line, *found)
@@ -272,6 +272,14 @@ def _where(text: str) -> tuple[int, Line] | None:
     return (match.end(), Line("")) if match else None
 
 
+_BY_LETTER: tuple[_Step, ...] = (_glog, _level_first, _nccl, _level, _where)
+_STEPS: dict[str, tuple[_Step, ...]] = {
+    "(": (_actor,),
+    "[": (_torchrun, _rank, _bracketed, _glog, _level, _where),
+    "-": (_dashes,),
+    "|": (_pipe_level,),
+    "/": (_where,),
+}
 _TRAINERS = re.compile(
     r"TrainRayActor|PolicyWorker|PolicyModelActor|FSDPActor|MegatronActor|ActorWorker|WorkerDict"
     r"|ReferenceModelActor|CriticModelActor|RefWorker|CriticWorker|PRIME-RL::Trainer"

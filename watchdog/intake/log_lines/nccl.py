@@ -73,7 +73,8 @@ LINES = (
     line_kind(
         "nccl_interface",
         ("Bootstrap: Using", "Bootstrap : Using", "NET/Socket : Using"),
-        r"(?:Bootstrap ?:|NET/Socket :) Using (?:\[\d+\])?(?P<interface>[\w.\-]+):(?P<address>[\d.a-f:]+)",
+        r"(?:Bootstrap ?:|NET/Socket :) Using (?:\[\d+\])?"
+        r"(?P<interface>[\w.\-]+):(?P<address>[\d.a-f:]+)",
     ),
     line_kind(
         "nccl_transport",
