@@ -1,4 +1,4 @@
-"""An asynchronous actor blocks its own event loop with a synchronous call, so that the answer it waits for cannot be served.
+"""An actor blocks its own event loop with a synchronous call, and cannot serve the answer.
 
 What hangs
     That actor and everything that calls it.

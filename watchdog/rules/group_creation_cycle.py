@@ -1,4 +1,4 @@
-"""Two source ranks create their update groups through engines that serve one request at a time, in opposite order.
+"""Two ranks create their update groups through engines that answer one call at a time, crosswise.
 
 What hangs
     The source ranks in `ray.get` or in the rendezvous; the engines each in the creation of

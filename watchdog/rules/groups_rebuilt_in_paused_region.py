@@ -1,4 +1,4 @@
-"""Process groups are rebuilt while the memory saver is paused, and their buffers lie in released memory.
+"""Process groups are rebuilt while memory is paused, and their buffers lie in released memory.
 
 What hangs
     The first collective of a rebuilt group, on a sleeping trainer.

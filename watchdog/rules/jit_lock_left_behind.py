@@ -1,4 +1,4 @@
-"""A lock file of a compiler cache was left behind by a process that is gone, or lies on a file system without locks.
+"""A lock file of a compiler cache was left behind, or lies on a file system without locks.
 
 What hangs
     The process that wants to load the compiled module, polling without a time limit; everybody

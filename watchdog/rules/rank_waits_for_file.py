@@ -1,4 +1,4 @@
-"""One rank waits for a file that somebody else must write, while the others are already in the collective behind it.
+"""One rank waits for a file of somebody else, and the others are already in the next collective.
 
 What hangs
     The other ranks, in the gather or barrier; after their time-out they fail first.

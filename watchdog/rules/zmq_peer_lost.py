@@ -1,4 +1,4 @@
-"""All trainers wait for the acknowledgement of a receiver that raised between receiving and answering.
+"""All trainers wait for the acknowledgement of a receiver that failed before answering.
 
 What hangs
     Every trainer rank in a zmq receive without a time limit; no rank is in a collective, so no

@@ -69,6 +69,9 @@ def same_collective(situation: Situation) -> Judgement | None:
     missing = sorted(expected - {p.rank for p in members if p.rank is not None})
     if missing and situation.evidence.origin != "files":
         return _absent(situation, missing, members)
+    if wait.kind == "rendezvous" and len(members) == len(situation.trainers):
+        reason = f"{names_of(members)}: {phrase(wait)}, and it does not come about."
+        return Judgement("hung", reason)
     if missing or len(members) < 2:
         return None
     return Judgement(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from watchdog.evidence import Collective, Frame, Process, StackSample
 from watchdog.waits import gil, kernel
-from watchdog.waits.patterns import WaitKind, own_frames
+from watchdog.waits.patterns import WaitKind, own_frames, package_path
 from watchdog.waits.stack import StackWait, decisive_wait
 
 SETUP_OPS = frozenset({"new_group", "init_process_group", "new_subgroups", "split_group"})
@@ -220,12 +220,10 @@ def _place(frame: Frame) -> str:
 
 
 def _short(path: str) -> str:
-    """The path from the package on: what tells two machines' copies apart is left out."""
-    found = re.search(r"(?:site|dist)-packages/(.+)$", path)
-    if found:
-        return found.group(1)
-    parts = path.split("/")
-    return "/".join(parts[-4:]) if len(parts) > 4 else path
+    """The package's path, or the last parts of one that is not installed."""
+    short = package_path(path)
+    parts = short.split("/")
+    return "/".join(parts[-4:]) if short == path and len(parts) > 4 else short
 
 
 def _with_place(wait: Wait, process: Process) -> Wait:
