@@ -1,0 +1,103 @@
+"""Every program that hangs gets the right verdict, and its healthy twin raises no alarm."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+from _cgroup import can_limit_memory
+from _harness import END_WITHIN_S, running
+from _job import Expected
+from _nodes import can_make_nodes
+from healthy_twins import programs
+
+_CAN = {"cgroup": can_limit_memory, "netns": can_make_nodes}
+ONE_HOST = [name for name in programs() if name != "node_cut_off"]
+
+
+def expected_of(name: str) -> Expected:
+    source = importlib.import_module(name)
+    missing = [need for need in source.EXPECTED.needs if not _CAN[need]()]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)}")
+    return source.EXPECTED
+
+
+def ranks_named(report: dict[str, Any]) -> set[int]:
+    named = {rank for group in report["groups"] for rank in group.get("ranks", ())}
+    return named | {rank for rank in report.get("unaccounted", ())}
+
+
+def check(report: dict[str, Any], expected: Expected) -> None:
+    states = (expected.state,) if isinstance(expected.state, str) else expected.state
+    assert report["state"] in states, report["reason"]
+    named = {culprit["process"] for culprit in report["culprits"]}
+    for culprit in expected.culprits:
+        wanted = {culprit} if isinstance(culprit, str) else set(culprit)
+        assert named & wanted, f"{wanted} not among the culprits {named}"
+    places = " ".join(f"{one['where']} {one['why']}" for one in report["culprits"])
+    assert any(word in places for word in expected.where), places
+    assert ranks_named(report) == set(range(expected.ranks)), "a rank is missing from the verdict"
+    if expected.cause is not None:
+        assert [cause["class"] for cause in report["causes"][:1]] == [expected.cause]
+
+
+def culprits_are_no_victims(report: dict[str, Any], expected: Expected) -> None:
+    """No rank that only waits is blamed along with the culprit."""
+    allowed = {
+        key
+        for culprit in expected.culprits
+        for key in ((culprit,) if isinstance(culprit, str) else culprit)
+    }
+    named = {one["process"] for one in report["culprits"] if one["rank"] is not None}
+    assert named <= allowed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONE_HOST)
+def test_the_verdict_names_who_holds_the_job_up(name, tmp_path):
+    expected = expected_of(name)
+
+    with running(name, tmp_path, STALL_AFTER=3) as program:
+        program.wait_until_ready()
+        report = program.report()
+
+    check(report, expected)
+    culprits_are_no_victims(report, expected)
+
+
+@pytest.mark.slow
+def test_the_healthy_twins_raise_no_alarm(tmp_path):
+    with running("healthy_twins", tmp_path, healthy=True, STALL_AFTER=15) as program:
+        status = program.process.wait(5 * END_WITHIN_S)
+        log = program.log.read_text()
+
+    assert status == 0, log[-3000:]
+    assert program.reports() == []
+    assert not list(program.watchdog_dir.glob("**/incidents"))
+
+
+@pytest.mark.slow
+def test_a_released_job_ends_well_after_its_report(tmp_path):
+    with running("rank_never_arrives", tmp_path, STALL_AFTER=3) as program:
+        program.wait_until_ready()
+        program.report()
+        program.release()
+        status = program.process.wait(END_WITHIN_S)
+
+    assert status == 0, program.log.read_text()[-3000:]
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+@pytest.mark.parametrize("shared", [False, True], ids=["own folders", "shared folder"])
+def test_a_node_that_is_cut_off_is_named_by_the_other(shared, tmp_path, monkeypatch):
+    expected = expected_of("node_cut_off")
+    monkeypatch.setenv("HANGS_SHARED_DIR", str(int(shared)))
+
+    with running("node_cut_off", tmp_path, STALL_AFTER=3) as program:
+        program.wait_until_ready()
+        report = program.report(None if shared else 0)
+
+    check(report, expected)
