@@ -15,6 +15,7 @@ from watchdog.cli.lazy_group import LazyGroup
 # need not import them. A test keeps it equal to the first sentence of the command's own help.
 COMMANDS = {
     "demo": "Run a training job that hangs, and watch the watchdog catch it.",
+    "diagnose": "Say who holds a job up and why, from files of any name.",
     "incidents": "List the incidents below a folder, newest first.",
     "report": "Render an incident again, diagnosed with the rules of this version.",
     "rules": "List the known causes, or explain one.",
