@@ -9,16 +9,13 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from miles.launchers import RunFailedError
 from miles.rollout.engine_process import rollout_engines
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 _SHUTDOWN_S = 5
-
-
-class RunFailedError(RuntimeError):
-    """A rank failed; the message says which, and its own words."""
 
 
 def launch(args: argparse.Namespace, argv: list[str]) -> None:
@@ -32,25 +29,8 @@ def launch(args: argparse.Namespace, argv: list[str]) -> None:
         RunFailedError: A rank raised, or died.
         SystemExit: This process was told to end; 128 + the signal's number.
     """
-    external = args.rollout_external_engine_addrs
-    if external:
-        _run_ranks(args, argv, list(external))
-        return
-    if args.debug_train_only:
-        _run_ranks(args, argv, [])
-        return
-    with rollout_engines(args) as engines:
-        try:
-            _run_ranks(args, argv, [engine.address for engine in engines])
-        except RunFailedError as error:
-            dead = [
-                f"engine {e.index} ended with status {e.process.returncode}"
-                for e in engines
-                if e.process.poll() is not None
-            ]
-            if dead:
-                raise RunFailedError(f"{error}\n{'; '.join(dead)}") from error
-            raise
+    with rollout_engines(args) as addresses:
+        _run_ranks(args, argv, addresses)
 
 
 def _run_ranks(args: argparse.Namespace, argv: list[str], addresses: list[str]) -> None:
