@@ -20,8 +20,25 @@ _MARK = object()
 _CONSTANTS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _IGNORED = frozenset(["PROTO", "FRAME"])
 _VALUES = frozenset(
-    """INT BININT BININT1 BININT2 LONG1 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING UNICODE
-    SHORT_BINUNICODE BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8""".split()
+    [
+        "INT",
+        "BININT",
+        "BININT1",
+        "BININT2",
+        "LONG1",
+        "FLOAT",
+        "BINFLOAT",
+        "STRING",
+        "BINSTRING",
+        "SHORT_BINSTRING",
+        "UNICODE",
+        "SHORT_BINUNICODE",
+        "BINUNICODE",
+        "BINUNICODE8",
+        "BINBYTES",
+        "SHORT_BINBYTES",
+        "BINBYTES8",
+    ]
 )
 _EMPTY: dict[str, type[Any]] = {
     "EMPTY_LIST": list,
@@ -151,6 +168,7 @@ class _Machine:
 
     def _set(self, key: Any, value: Any) -> None:
         # Long integers and tuples can be made to collide; texts cannot.
-        if isinstance(key, int) and abs(key) >= 2**60 or not isinstance(key, (str, int, bytes)):
+        collides = isinstance(key, int) and abs(key) >= 2**60
+        if collides or not isinstance(key, (str, int, bytes)):
             raise PickleRefusedError("refused: a dictionary's key is neither text nor a number")
         self._top(dict)[key] = value

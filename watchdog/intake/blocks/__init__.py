@@ -59,7 +59,10 @@ class Block:
 class BlockKind(Protocol):
     """What a module of this package offers."""
 
-    LINE_LITERALS: Sequence[str]
+    @property
+    def LINE_LITERALS(self) -> Sequence[str]:  # noqa: N802 - a constant of the module
+        """Strings of which at least one stands in every first line."""
+        ...
 
     def opens(self, text: str) -> bool:
         """Whether a block of this kind begins with this line."""

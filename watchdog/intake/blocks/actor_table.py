@@ -31,11 +31,8 @@ def continues(text: str, block: Block) -> bool:
 
 def parse(block: Block, parts: Parts) -> None:
     """One part for each actor that trains or generates."""
-    header = block.lines[0]
-    # Columns by where their heading stands: names may be empty.
-    starts = [(match[0], match.start()) for match in re.finditer(r"\S+", header)]
     for line in block.lines[1:]:
-        row = _cells(line, starts)
+        row = _cells(line)
         role = role_by_process_name(row.get("CLASS_NAME", ""))
         pid = row.get("PID", "")
         if role is None or not pid.isdigit() or len(pid) > 9:
@@ -65,11 +62,12 @@ def parse(block: Block, parts: Parts) -> None:
         )
 
 
-def _cells(line: str, starts: list[tuple[str, int]]) -> dict[str, str]:
-    cells: dict[str, str] = {}
-    for match in re.finditer(r"\S+", line):
-        # The column whose heading begins at or before the cell, a little tolerance for both.
-        name = next((n for n, start in reversed(starts) if start <= match.start() + 1), "")
-        if name:
-            cells.setdefault(name, match[0])
+def _cells(line: str) -> dict[str, str]:
+    """Cells by what they look like: names may be empty, and columns do not line up."""
+    _, _, name_of_class, state, *rest = line.split()
+    cells = {"CLASS_NAME": name_of_class, "STATE": state}
+    rest = rest[1:]  # the job
+    if rest and not re.fullmatch(r"[0-9a-f]{40,}", rest[0]) and not rest[0].isdigit():
+        cells["NAME"] = rest[0]
+    cells["PID"] = next((cell for cell in reversed(rest) if cell.isdigit() and len(cell) < 10), "")
     return cells

@@ -8,11 +8,33 @@ from watchdog.intake.blocks import Block
 from watchdog.intake.parts import NOBODY, Parts, ProcessPart, RawEvent, Who
 from watchdog.masking import mask_mapping
 
-_PREFIXES = (
-    "NCCL_ GLOO_ CUDA_ PYTORCH_ TORCH_ RAY_ VLLM_ SGLANG_ MASTER_ RANK WORLD_SIZE LOCAL_RANK FI_ UCX_"
-    " TP_ OMP_ HF_ LD_PRELOAD LD_LIBRARY_PATH TMS_ MILES_ SLURM_ HOSTNAME PYTHONPATH"
-).split()
-LINE_LITERALS = tuple(_PREFIXES)
+_PREFIXES = [
+    "NCCL_",
+    "GLOO_",
+    "CUDA_",
+    "PYTORCH_",
+    "TORCH_",
+    "RAY_",
+    "VLLM_",
+    "SGLANG_",
+    "MASTER_",
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "FI_",
+    "UCX_",
+    "TP_",
+    "OMP_",
+    "HF_",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "TMS_",
+    "MILES_",
+    "SLURM_",
+    "HOSTNAME",
+    "PYTHONPATH",
+]
+LINE_LITERALS = ()  # not what logs hold
 
 _VARIABLE = re.compile(r"(?:export |declare -x )?(?P<name>[A-Z_][A-Z0-9_]{1,80})=(?P<value>.*)$")
 _ADDRESS = re.compile(

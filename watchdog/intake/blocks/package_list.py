@@ -7,11 +7,12 @@ import re
 from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Parts, ProcessPart
 
-LINE_LITERALS = ("torch", "nccl", "vllm", "sglang", "ray ", "ray=", "Package ", "libnccl")
+LINE_LITERALS = ()  # not what logs hold
 MAX_PACKAGES = 3_000
 
 _PACKAGE = re.compile(
-    r"(?P<name>[A-Za-z][A-Za-z0-9_.\-]{1,80})(?:==|\s{2,}| )v?(?P<version>\d+(?:\.\w+){1,6}(?:[+\-]\w[\w.]*)?)"
+    r"(?P<name>[A-Za-z][A-Za-z0-9_.\-]{1,80})(?:==|\s{2,}| )"
+    r"v?(?P<version>\d+(?:\.\w+){1,6}(?:[+\-]\w[\w.]*)?)"
     r"(?:\s+\S{0,200}|\s*\([\w ]{1,40}\))?\s*$"
 )
 _KNOWN = re.compile(

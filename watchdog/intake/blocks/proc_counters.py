@@ -9,7 +9,7 @@ from watchdog.evidence import ActivitySample, ProcessStatus, ThreadActivity
 from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
 
-LINE_LITERALS = ("State:\t", "VmRSS:", "rchar: ", "read_bytes: ", "Name:\t", "Tgid:\t")
+LINE_LITERALS = ()  # not what logs hold
 
 _PAIR = re.compile(r"(?P<name>[A-Za-z_]\w{1,40}):[\t ]+(?P<value>\S.*)$")
 _OPENERS = (
@@ -85,14 +85,14 @@ def parse(block: Block, parts: Parts) -> None:
             order=context.order,
             activity=sample,
             status=_STATUS.get(state, "unknown"),
-            status_detail=values.get("State", "")[:80],
+            status_detail=values.get("State", "")[:80] if state not in ("R", "S", "I") else "",
         )
     )
     _capabilities(values, block, who, parts)
 
 
 def _capabilities(values: dict[str, str], block: Block, who: Who, parts: Parts) -> None:
-    kept = {
+    kept: dict[str, str] = {
         name: values[name][:80]
         for name in ("CapEff", "Seccomp", "NoNewPrivs", "Threads", "voluntary_ctxt_switches")
         if name in values

@@ -10,7 +10,7 @@ from watchdog.intake.parts import Parts, ProcessPart, Who
 from watchdog.intake.prefixes import role_by_process_name, who_by_process_name
 from watchdog.masking import mask_text
 
-LINE_LITERALS = ("PID ",)
+LINE_LITERALS = ()  # not what logs hold
 MAX_ROWS = 5_000
 
 _HEADER = re.compile(

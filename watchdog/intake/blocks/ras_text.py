@@ -13,7 +13,8 @@ _LAUNCHED = re.compile(
     r"\s*(?P<num>\d+) ranks? (?:has|have) launched up to operation (?P<operation>\d+)"
 )
 _RANK = re.compile(
-    r"rank (?P<rank>\d{1,6}) -- GPU \S+ managed by process (?P<pid>\d{1,9}) on node (?P<node>[\w.\-]+)"
+    r"rank (?P<rank>\d{1,6}) -- GPU \S+ managed by process (?P<pid>\d{1,9})"
+    r" on node (?P<node>[\w.\-]+)"
 )
 _DEAD = re.compile(r"rank (?P<rank>\d{1,6}).{0,80}?(?P<what>dead|not responding|unreachable)", re.I)
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from watchdog.evidence import Socket
 from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
+from watchdog.intake.prefixes import role_by_process_name
 
 LINE_LITERALS = ("Recv-Q",)
 MAX_ROWS = 20_000
@@ -26,6 +27,7 @@ _STATE = re.compile(
     r"\b(?:ESTAB(?:LISHED)?|LISTEN|UNCONN|[A-Z]{3,5}[-_](?:SENT|RECV|WAIT\S*|ACK)|CLOSING)\b"
 )
 _PID = re.compile(r"pid=(\d{1,9})|\s(\d{1,9})/\S+")
+_NAME = re.compile(r"\(\(\"([^\"]{1,60})\"")
 _ADDRESS = re.compile(r"(?<![\w.:\[\]])(\[?[\w.:*%]+\]?:(?:\d{1,5}|\*))(?=\s|$)")
 
 
@@ -42,12 +44,16 @@ def continues(text: str, block: Block) -> bool:
 def parse(block: Block, parts: Parts) -> None:
     """Sockets of each pid, and an event for every connection that does not come about."""
     sockets: dict[int | None, list[Socket]] = defaultdict(list)
+    names: dict[int | None, str] = {}
     context = block.context
     for offset, line in enumerate(block.lines[1:], start=1):
         state, socket, pid = _row(line)
         if socket is None:
             continue
         sockets[pid].append(socket)
+        name = _NAME.search(line)
+        if name:
+            names.setdefault(pid, name[1])
         if state in ("SYN_SENT", "CLOSE_WAIT"):
             fields = {"state": state, "local": socket.local, "remote": socket.remote}
             who = Who(pid=pid, host=context.who.host)
@@ -61,7 +67,12 @@ def parse(block: Block, parts: Parts) -> None:
         if pid is not None:
             parts.add_process(
                 ProcessPart(
-                    who=Who(pid=pid, host=context.who.host, by=("socket table",)),
+                    who=Who(
+                        pid=pid,
+                        host=context.who.host,
+                        role=role_by_process_name(names.get(pid, "")),
+                        by=("socket table",),
+                    ),
                     file=context.file,
                     moment=context.moment,
                     order=context.order,

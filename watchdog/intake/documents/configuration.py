@@ -67,7 +67,7 @@ def _is_toml(text: str) -> bool:
 def _toml(text: str) -> Any:
     if sys.version_info < (3, 11):
         raise ValueError("TOML needs Python 3.11 or later")
-    import tomllib
+    import tomllib  # type: ignore[import-not-found,unused-ignore]
 
     return tomllib.loads(text)
 
@@ -89,7 +89,7 @@ class _Loader(yaml.SafeLoader):
 
 def _yaml(text: str) -> Any:
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
+        return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {error}"[:300]) from error
 

@@ -23,8 +23,45 @@ _INTERPRETERS = re.compile(
     r"(?:^|/)(?:python[\d.]*|torchrun|deepspeed|uv|accelerate|srun|env|bash)$"
 )
 _SHELL_NOISE = frozenset(
-    """set cd mkdir echo source . export sleep rm cp pkill kill ls cat if fi then else for do done
-    [ [[ : true exit wait tee ulimit function trap pip sed grep nvidia-smi unset while""".split()
+    [
+        "set",
+        "cd",
+        "mkdir",
+        "echo",
+        "source",
+        ".",
+        "export",
+        "sleep",
+        "rm",
+        "cp",
+        "pkill",
+        "kill",
+        "ls",
+        "cat",
+        "if",
+        "fi",
+        "then",
+        "else",
+        "for",
+        "do",
+        "done",
+        "[",
+        "[[",
+        ":",
+        "true",
+        "exit",
+        "wait",
+        "tee",
+        "ulimit",
+        "function",
+        "trap",
+        "pip",
+        "sed",
+        "grep",
+        "nvidia-smi",
+        "unset",
+        "while",
+    ]
 )
 
 
