@@ -52,6 +52,9 @@ _EXPLAINED = (
     "slow_work",
     "device_sync",
     "memory_switch",
+    "engine_step",
+    "await",
+    "compute",
 )
 
 

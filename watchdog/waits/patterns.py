@@ -100,7 +100,7 @@ _INSTALLED = re.compile(r"^.*?/(?:site|dist)-packages/|^.*?/lib(?:64)?/python3\.
 _LIBRARIES = re.compile(
     r"^(torch|ray|asyncio|concurrent|multiprocessing|http|urllib3?|requests|httpx|httpcore|aiohttp"
     r"|anyio|uvicorn|starlette|zmq|accelerate|wrapt|click|importlib|xmlrpc|socketserver"
-    r"|watchdog/(adapters|section|monitor))(/|\.py$)"
+    r")(/|\.py$)|(^|/)watchdog/(adapters|section|monitor|call_site)(/|\.py$)"
     r"|^[a-z_]+\.so|\.so(\.\d+)*$|^<|^python3"
     r"|^(threading|selectors|socket|ssl|queue|subprocess|contextlib|functools|runpy|socketserver"
     r"|_weakrefset|weakref)\.py$"

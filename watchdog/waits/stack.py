@@ -78,9 +78,9 @@ def stack_wait(thread: ThreadStack) -> StackWait:
             hint = (index, weak)
     if hint is not None:
         return _told(thread, *hint)
-    return StackWait(
-        "unknown", frames[0].function if frames else "", frames[:1], own_frames(frames), thread
-    )
+    own = own_frames(frames)
+    operation = (own or frames)[0].function if frames else ""
+    return StackWait("unknown", operation, frames[:1], own, thread)
 
 
 def _told(thread: ThreadStack, index: int, row: Pattern) -> StackWait:
