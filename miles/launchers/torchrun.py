@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from miles.launchers import RunFailedError
@@ -61,7 +62,19 @@ def _run_ranks(args: argparse.Namespace, argv: list[str], addresses: list[str]) 
         except SignalException as error:
             raise SystemExit(128 + error.sigval) from None
         except ChildFailedError as error:
-            raise RunFailedError(_first_failure(error.failures)) from error
+            failures = {**_failures_in(log_dir), **error.failures}
+            raise RunFailedError(_first_failure(failures)) from error
+
+
+def _failures_in(log_dir: str) -> dict[int, ProcessFailure]:
+    """The failures of ranks that had raised, but not ended, when the agent looked.
+
+    A rank on its way out closes its connections first: its peers may end before it.
+    """
+    from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
+
+    files = {int(file.parent.name): file for file in Path(log_dir).rglob("error.json")}
+    return {rank: ProcessFailure(rank, 0, 1, str(file)) for rank, file in files.items()}
 
 
 def _first_failure(failures: Mapping[int, ProcessFailure]) -> str:
@@ -76,8 +89,7 @@ def _first_failure(failures: Mapping[int, ProcessFailure]) -> str:
         return failure.exitcode >= 0, is_collateral, failure.timestamp
 
     rank, failure = min(failures.items(), key=lambda item: order(item[1]))
-    status = failure.exitcode
-    return f"rank {rank} (pid {failure.pid}) ended with status {status}: {_words(failure)}"
+    return f"rank {rank} failed: {_words(failure)}"
 
 
 def _words(failure: ProcessFailure) -> str:
