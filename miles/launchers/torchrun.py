@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -80,13 +81,15 @@ def _failures_in(log_dir: str) -> dict[int, ProcessFailure]:
 def _first_failure(failures: Mapping[int, ProcessFailure]) -> str:
     """Say which rank failed first, and its own words.
 
-    Times of failures are whole seconds, and a rank that merely lost its peer may have
-    failed in the same one: it is named only where no other failed.
+    Times of failures are whole seconds, and a rank that merely lost its peer (gloo's own
+    words) or was ended by the agent (SIGTERM) may have failed in the same one: it is named
+    only where no other failed.
     """
 
     def order(failure: ProcessFailure) -> tuple[bool, bool, int]:
-        is_collateral = "Connection closed by peer" in _words(failure)
-        return failure.exitcode >= 0, is_collateral, failure.timestamp
+        was_killed = failure.exitcode < 0 and failure.exitcode != -signal.SIGTERM
+        lost_its_peer = "gloo/transport" in _words(failure)
+        return not was_killed, lost_its_peer, failure.timestamp
 
     rank, failure = min(failures.items(), key=lambda item: order(item[1]))
     return f"rank {rank} failed: {_words(failure)}"
