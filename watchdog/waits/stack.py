@@ -95,7 +95,7 @@ def _told(thread: ThreadStack, index: int, row: Pattern) -> StackWait:
             if is_library(frame):
                 continue
             break
-        if kind == "rendezvous" and next_row.kind == "collective" and not frame.native:
+        if kind == "rendezvous" and next_row.kind == "collective":
             kind, note = "collective", "setting up its communicator"
         elif next_row.kind != kind:
             break
