@@ -42,6 +42,7 @@ def test_ctrl_c_ends_a_run_quietly_and_leaves_no_process(start_run):
     run.process.send_signal(signal.SIGINT)
 
     assert run.finish() == 128 + signal.SIGINT
+    assert list(run.scratch.iterdir()) == []
     assert run.wait_until_all_ended() == []
     assert "Traceback" not in run.errors
 
