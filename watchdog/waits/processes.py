@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchdog.waits.patterns import Pattern
 
-_SERVING = r"process_(input|output)_sockets|recv_requests|event_loop|busy_loop|main_loop"
+_SERVING = r"process_(input|output)_sockets|recv_requests|event_loop|busy_loop"
 
 RPC: tuple[Pattern, ...] = (
     Pattern("rpc", r"get|get_objects|wait", r"ray/_private/worker\.py$", "ray.get"),
