@@ -12,7 +12,7 @@ import signal
 import sys
 from types import FrameType
 
-from miles.launchers import LAUNCHERS
+from miles.launchers import LAUNCHERS, RunFailedError
 from miles.launchers.unbuilt import unbuilt_flag
 from miles.utils.arguments import parse_args
 
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     launcher = importlib.import_module(LAUNCHERS[args.launcher])
     try:
         launcher.launch(args, argv)
-    except launcher.RunFailedError as error:
+    except RunFailedError as error:
         logger.error("%s", error)
         return 1
     return 0

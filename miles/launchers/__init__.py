@@ -4,4 +4,8 @@ A launcher is a module with `launch(args, argv)`. `LAUNCHERS` names the modules;
 imported when used, since each brings its own heavy library.
 """
 
-LAUNCHERS = {"torchrun": "miles.launchers.torchrun"}
+LAUNCHERS = {"torchrun": "miles.launchers.torchrun", "ray": "miles.launchers.ray"}
+
+
+class RunFailedError(RuntimeError):
+    """A run could not start or go on; the message says which part failed, in its own words."""

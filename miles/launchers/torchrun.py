@@ -7,13 +7,10 @@ import os
 import sys
 import tempfile
 
+from miles.launchers import RunFailedError
 from miles.rollout.engine_process import rollout_engines
 
 _SHUTDOWN_S = 5
-
-
-class RunFailedError(RuntimeError):
-    """A rank failed; the message says which, and its own words."""
 
 
 def launch(args: argparse.Namespace, argv: list[str]) -> None:
