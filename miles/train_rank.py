@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 
 from torch.distributed.elastic.multiprocessing.errors import record
@@ -22,6 +23,8 @@ from miles.utils.orphans import die_with_parent
 def main() -> None:
     """Parse the launcher's flags again, train, and leave the error file that it reads."""
     die_with_parent(int(os.environ["MILES_LAUNCHER_PID"]))
+    # The launcher passes Ctrl-C on; there is nothing to save, and no traceback worth reading.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     logging.basicConfig(format="%(message)s", level=logging.INFO, stream=sys.stdout)
     addresses = os.environ["MILES_ROLLOUT_ENGINES"]
     run(parse_args(sys.argv[1:]), addresses.split(",") if addresses else [])

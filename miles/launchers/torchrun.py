@@ -6,9 +6,14 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from miles.launchers import RunFailedError
 from miles.rollout.engine_process import rollout_engines
+
+if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 _SHUTDOWN_S = 5
 
@@ -24,25 +29,8 @@ def launch(args: argparse.Namespace, argv: list[str]) -> None:
         RunFailedError: A rank raised, or died.
         SystemExit: This process was told to end; 128 + the signal's number.
     """
-    external = args.rollout_external_engine_addrs
-    if external:
-        _run_ranks(args, argv, list(external))
-        return
-    if args.debug_train_only:
-        _run_ranks(args, argv, [])
-        return
-    with rollout_engines(args) as engines:
-        try:
-            _run_ranks(args, argv, [engine.address for engine in engines])
-        except RunFailedError as error:
-            dead = [
-                f"engine {e.index} ended with status {e.process.returncode}"
-                for e in engines
-                if e.process.poll() is not None
-            ]
-            if dead:
-                raise RunFailedError(f"{error}\n{'; '.join(dead)}") from error
-            raise
+    with rollout_engines(args) as addresses:
+        _run_ranks(args, argv, addresses)
 
 
 def _run_ranks(args: argparse.Namespace, argv: list[str], addresses: list[str]) -> None:
@@ -73,13 +61,25 @@ def _run_ranks(args: argparse.Namespace, argv: list[str], addresses: list[str]) 
         except SignalException as error:
             raise SystemExit(128 + error.sigval) from None
         except ChildFailedError as error:
-            rank, failure = error.get_first_failure()
-            raise RunFailedError(_failure_message(rank, failure)) from error
+            raise RunFailedError(_first_failure(error.failures)) from error
 
 
-def _failure_message(rank: int, failure: object) -> str:
-    message = getattr(failure, "message", "")
-    if isinstance(message, dict):
-        message = message.get("message", message)
-    status = getattr(failure, "exitcode", None)
-    return f"rank {rank} (pid {getattr(failure, 'pid', '?')}) ended with status {status}: {message}"
+def _first_failure(failures: Mapping[int, ProcessFailure]) -> str:
+    """Say which rank failed first, and its own words.
+
+    Times of failures are whole seconds, and a rank that merely lost its peer may have
+    failed in the same one: it is named only where no other failed.
+    """
+
+    def order(failure: ProcessFailure) -> tuple[bool, bool, int]:
+        is_collateral = "Connection closed by peer" in _words(failure)
+        return failure.exitcode >= 0, is_collateral, failure.timestamp
+
+    rank, failure = min(failures.items(), key=lambda item: order(item[1]))
+    status = failure.exitcode
+    return f"rank {rank} (pid {failure.pid}) ended with status {status}: {_words(failure)}"
+
+
+def _words(failure: ProcessFailure) -> str:
+    message: object = failure.message
+    return str(message["message"] if isinstance(message, dict) else message)

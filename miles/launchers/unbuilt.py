@@ -21,8 +21,5 @@ def unbuilt_flag(args: argparse.Namespace) -> str | None:
         "--keep-old-actor needs the weights backuper: remove --disable-weights-backuper": (
             args.keep_old_actor and not args.enable_weights_backuper
         ),
-        "--stream-optimizer-state-to-disk: the state is offloaded whole": (
-            args.stream_optimizer_state_to_disk
-        ),
     }
     return next((reason for reason, applies in reasons.items() if applies), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,9 @@ from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
 # What gloo and the store say on the ranks that had to do with one that is gone.
 _BROKEN = ("Connection closed by peer", "Connection reset", "Broken pipe", "failed to recv")
+# Pid and address as a failed task and a dead actor have them in their messages.
+_PLACES = (r"\(pid=(\d+), ip=([^,)]+)", r"pid: (\d+)\s.*?\bip: (\S+)")
+_GUESSES = "Some common causes include"
 
 
 @dataclass(frozen=True)
@@ -16,7 +20,7 @@ class FailedCall:
     """A call of an actor that did not return.
 
     Attributes:
-        who: `rank 1`, `engine 0` …
+        who: `rank 1`, `rollout manager` …
         error: What Ray raised in its place.
     """
 
@@ -25,8 +29,8 @@ class FailedCall:
 
     @property
     def is_of_a_dead_process(self) -> bool:
-        """Whether the actor's process ended; it raised nothing itself."""
-        return isinstance(self.error, ActorDiedError) and "__init__" not in str(self.error)
+        """Whether the actor's process ended without raising anything."""
+        return isinstance(self.error, ActorDiedError)
 
     @property
     def is_from_a_broken_connection(self) -> bool:
@@ -34,21 +38,22 @@ class FailedCall:
         return any(words in str(self.error) for words in _BROKEN)
 
     def __str__(self) -> str:
-        if isinstance(self.error, RayTaskError):
-            where = f" (pid {self.error.pid} on {self.error.ip})"
-            return f"{self.who}{where} failed: {own_words(self.error)}"
-        return f"{self.who} is gone: {own_words(self.error)}"
+        found = (re.search(pattern, str(self.error), re.DOTALL) for pattern in _PLACES)
+        place = next((f" (pid {match[1]} on {match[2]})" for match in found if match), "")
+        verb = "is gone" if self.is_of_a_dead_process else "failed"
+        return f"{self.who}{place} {verb}: {own_words(self.error)}"
 
 
 def own_words(error: RayError) -> str:
-    """The type and message that the actor's code raised, or Ray's reason without the padding."""
+    """The type and message that the actor's code raised, else Ray's reason."""
     cause: BaseException = error
     while isinstance(cause, RayTaskError) and isinstance(cause.cause, BaseException):
         cause = cause.cause
     if not isinstance(cause, RayError):
         return f"{type(cause).__name__}: {cause}"
-    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    return f"{type(cause).__name__}: {' '.join(lines)}"
+    # Ray's reason, or the end of the traceback of a constructor, comes last.
+    reason = str(cause).strip().splitlines()[-1]
+    return reason.partition(_GUESSES)[0].strip()
 
 
 def most_telling(failures: Sequence[FailedCall]) -> FailedCall:

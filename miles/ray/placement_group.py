@@ -17,7 +17,7 @@ from miles.rollout.engine_process import num_engines
 
 logger = logging.getLogger(__name__)
 
-_ROOM_S = 60.0
+_ROOM_S = 30.0
 # A rank and its colocated engine take turns on one "GPU", which is one CPU of a bundle here.
 _SHARE = 0.5
 
@@ -87,7 +87,7 @@ def create_placement_groups(args: argparse.Namespace) -> Placement:
     """Reserve room on as many nodes as there are bundles, fewer where there are fewer.
 
     Raises:
-        RunFailedError: The cluster has no such room within a minute; says what it has.
+        RunFailedError: The cluster has no such room within half a minute; says what it has.
     """
     reserved, engine_bundles = bundles(args)
     group = placement_group(reserved, strategy="SPREAD")

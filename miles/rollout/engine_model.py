@@ -5,21 +5,19 @@ Axes: B sequences, P prompt tokens, R response tokens, V vocabulary.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor
 
 from miles.models.transformer import Transformer, TransformerConfig
+from miles.rollout.generation_gate import GenerationGate, NotServingError
 from miles.utils.tensor_bucket import checksum
 
 _ADAPTER = re.compile(r"(?P<module>.+)\.(?P<part>lora_[AB])(\.weight)?")
-
-
-class NotServingError(RuntimeError):
-    """The engine cannot generate now; the message says why."""
 
 
 class EngineModel:
@@ -41,6 +39,7 @@ class EngineModel:
         self._host_copy: dict[str, Tensor] = {}
         self._adapters: dict[str, Tensor] = {}
         self._scaling = 1.0
+        self._is_assembled = False
         # Requests come in threads of their own: no weight may change under a forward pass.
         self._lock = threading.Lock()
 
@@ -50,7 +49,7 @@ class EngineModel:
         Raises:
             ValueError: A name or shape that this model does not have; names it.
         """
-        with self._lock:
+        with self._changing():
             for name, tensor in named_tensors:
                 if _ADAPTER.fullmatch(name):
                     self._take_adapter(name, tensor)
@@ -67,20 +66,20 @@ class EngineModel:
         Raises:
             ValueError: A name that no module of this model has; names it.
         """
-        with self._lock:
+        with self._changing():
             self._scaling = scaling
             for name, tensor in named_tensors:
                 self._take_adapter(name, tensor)
 
     def release(self, keep_on_host: bool) -> None:
         """Give up the weights, keeping a copy in host memory or nothing at all."""
-        with self._lock:
+        with self._changing():
             self._host_copy = dict(self._weights) if keep_on_host else {}
             self._weights = {}
 
     def restore(self) -> None:
         """Take back what `release` kept."""
-        with self._lock:
+        with self._changing():
             self._weights = {**self._host_copy, **self._weights}
             self._host_copy = {}
 
@@ -90,7 +89,7 @@ class EngineModel:
             return {n: checksum(t) for n, t in {**self._weights, **self._adapters}.items()}
 
     def generate(
-        self, prompts: Tensor, num_new_tokens: int, seed: int, stop: threading.Event
+        self, prompts: Tensor, num_new_tokens: int, seed: int, gate: GenerationGate
     ) -> tuple[Tensor, Tensor]:
         """Sample a continuation of every prompt.
 
@@ -98,26 +97,36 @@ class EngineModel:
             prompts: Token ids [B, P].
             num_new_tokens: R.
             seed: The same seed, prompts and weights give the same tokens.
-            stop: Looked at before every token.
+            gate: Passed before every token; weights may change while it holds the request.
 
         Returns:
             Token ids [B, P + R] and the log-probabilities of the new ones [B, R].
 
         Raises:
-            NotServingError: Weights are missing, or `stop` was set on the way.
+            NotServingError: Weights are missing, or the request was aborted.
         """
-        with self._lock, torch.no_grad():
-            self._assemble()
-            generator = torch.Generator().manual_seed(seed)
-            tokens, scores = prompts, []
-            for _ in range(num_new_tokens):
-                if stop.is_set():
-                    raise NotServingError("generation was aborted: the engine is paused")
-                logits = torch.log_softmax(self._model(tokens)[:, -1], dim=-1)
-                new = torch.multinomial(logits.exp(), 1, generator=generator)
-                scores.append(logits.gather(-1, new))
-                tokens = torch.cat([tokens, new], dim=1)
-            return tokens, torch.cat(scores, dim=1)
+        generator = torch.Generator().manual_seed(seed)
+        tokens, scores = prompts, []
+        for _ in range(num_new_tokens):
+            gate.before_token()
+            logits = self._next_logprobs(tokens)
+            new = torch.multinomial(logits.exp(), 1, generator=generator)
+            scores.append(logits.gather(-1, new))
+            tokens = torch.cat([tokens, new], dim=1)
+        return tokens, torch.cat(scores, dim=1)
+
+    @torch.no_grad()
+    def _next_logprobs(self, tokens: Tensor) -> Tensor:
+        with self._lock:
+            if not self._is_assembled:
+                self._assemble()
+            return torch.log_softmax(self._model(tokens)[:, -1], dim=-1)
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._lock:
+            self._is_assembled = False
+            yield
 
     def _take_weight(self, name: str, tensor: Tensor) -> None:
         expected = self._expected.get(name)
@@ -133,6 +142,7 @@ class EngineModel:
             raise ValueError(f"{name} is not an adapter of a module of this model")
         self._adapters[f"{match['module']}.{match['part']}"] = tensor
 
+    @torch.no_grad()
     def _assemble(self) -> None:
         missing = sorted(self._expected.keys() - self._weights.keys())
         if missing:
@@ -145,3 +155,4 @@ class EngineModel:
             if f"{module}.lora_A" in self._adapters:
                 product = self._adapters[f"{module}.lora_B"] @ self._adapters[f"{module}.lora_A"]
                 parameter.add_(product, alpha=self._scaling)
+        self._is_assembled = True

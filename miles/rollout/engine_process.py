@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from miles.launchers import RunFailedError
+
 _GRACE_S = 5.0
 
 
@@ -44,16 +46,30 @@ def num_engines(args: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def rollout_engines(args: argparse.Namespace) -> Iterator[list[EngineProcess]]:
+def rollout_engines(args: argparse.Namespace) -> Iterator[list[str]]:
     """Start the engines that the flags ask for; end them on the way out, come what may.
 
-    An engine answers once it has started up; until then a request to it waits.
+    Those of `--rollout-external-engine-addrs` run already and are left alone.
+
+    Yields:
+        Address of each engine, by index; none with `--debug-train-only`. An engine answers
+        once it has started up; until then a request to it waits.
+
+    Raises:
+        RunFailedError: As raised inside, with the engines that had ended by themselves.
     """
+    if args.rollout_external_engine_addrs or args.debug_train_only:
+        yield list(args.rollout_external_engine_addrs or [])
+        return
     engines: list[EngineProcess] = []
     try:
         for index in range(num_engines(args)):
             engines.append(start_engine(args, index))
-        yield engines
+        yield [engine.address for engine in engines]
+    except RunFailedError as error:
+        ended = [e for e in engines if e.process.poll() is not None]
+        words = [f"engine {e.index} ended with status {e.process.returncode}" for e in ended]
+        raise RunFailedError("\n".join([str(error), *words])) from error
     finally:
         for engine in engines:
             engine.stop()

@@ -11,7 +11,6 @@ import logging
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,7 +21,8 @@ import torch
 from torch import Tensor
 
 from miles.models.transformer import TransformerConfig
-from miles.rollout.engine_model import EngineModel, NotServingError
+from miles.rollout.engine_model import EngineModel
+from miles.rollout.generation_gate import GenerationGate, NotServingError
 from miles.utils.orphans import die_with_parent
 from miles.utils.tensor_bucket import check, checksum, empty_tensor, unpack_tensors
 from miles.utils.weight_group import WeightGroup
@@ -37,9 +37,7 @@ class Engine:
 
     def __init__(self, model: EngineModel) -> None:
         self._model = model
-        self._paused = threading.Event()
-        self._num_generating = 0
-        self._counter_lock = threading.Lock()
+        self._gate = GenerationGate()
         self._weight_groups: dict[str, WeightGroup] = {}
         self.endpoints: dict[str, Callable[[dict[str, str], bytes], Reply]] = {
             "/health": self._health,
@@ -59,37 +57,30 @@ class Engine:
         }
 
     def _health(self, query: dict[str, str], body: bytes) -> Reply:
-        return {"paused": self._paused.is_set()}
+        return {"paused": self._gate.is_paused}
 
     def _generate(self, query: dict[str, str], body: bytes) -> Reply:
-        if self._paused.is_set():
-            raise NotServingError("the engine is paused")
         request = json.loads(body)
         prompts = torch.tensor(request["input_ids"])
-        with self._counter_lock:
-            self._num_generating += 1
-        try:
+        with self._gate.request():
             tokens, scores = self._model.generate(
-                prompts, request["max_new_tokens"], request["seed"], self._paused
+                prompts, request["max_new_tokens"], request["seed"], self._gate
             )
-        finally:
-            with self._counter_lock:
-                self._num_generating -= 1
         version = self._model.weight_version
         return {"tokens": tokens.tolist(), "logprobs": scores.tolist(), "weight_version": version}
 
     def _pause_generation(self, query: dict[str, str], body: bytes) -> Reply:
-        self._paused.set()
+        self._gate.pause(query.get("mode", "abort"))
         return {}
 
     def _continue_generation(self, query: dict[str, str], body: bytes) -> Reply:
-        self._paused.clear()
+        self._gate.open()
         return {}
 
     def _flush_cache(self, query: dict[str, str], body: bytes) -> Reply:
         # As the real server: refused while requests are running, so the client tries again.
-        if self._num_generating:
-            raise NotServingError(f"{self._num_generating} requests are still running")
+        if self._gate.num_running:
+            raise NotServingError(f"{self._gate.num_running} requests are still running")
         return {}
 
     def _update_weights_from_tensor(self, query: dict[str, str], body: bytes) -> Reply:

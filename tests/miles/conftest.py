@@ -89,11 +89,15 @@ class ServedEngine(Engine):
     """An engine that serves from a thread of this process; its endpoints may be replaced."""
 
     def __init__(self, config):
-        super().__init__(EngineModel(config))
+        served = EngineModel(config)
+        super().__init__(served)
+        self.model = served._model
         listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self._server = http_server(self, listener)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="test-engine")
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.01,), name="test-engine"
+        )
         self._thread.start()
 
     def stop(self):

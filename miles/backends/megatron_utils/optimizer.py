@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+import tempfile
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from miles.backends.megatron_utils.param_and_grad_buffer import ParamAndGradBuffer
+from miles.utils.pausable_memory import torch_memory_saver
 from miles.utils.reloadable_process_group import ReloadableProcessGroup
 
 _BETAS = (0.9, 0.95)
@@ -37,7 +40,7 @@ class FlatOptimizer:
         self._replicas = replicas
         self._is_sharded: bool = args.use_distributed_optimizer
         mine = self._shards(buffer.param_data)[self._shard_index()]
-        self._rule = Adam(mine, args.lr) if args.optimizer == "adam" else GradientDescent(args.lr)
+        self._rule = _rule(args, mine)
 
     def zero_grad(self) -> None:
         """Set all gradients to zero, in place."""
@@ -65,6 +68,24 @@ class FlatOptimizer:
         return self._replicas.ranks.index(dist.get_rank()) if self._is_sharded else 0
 
 
+def _rule(args: argparse.Namespace, parameters: Tensor) -> Adam | GradientDescent:
+    if args.optimizer == "sgd":
+        return GradientDescent(args.lr)
+    if args.stream_optimizer_state_to_disk and parameters.numel():
+        state = [_zeros_on_disk(parameters, args.offload_train_disk_dir) for _ in range(2)]
+    else:
+        state = [torch.zeros_like(parameters) for _ in range(2)]
+    return Adam(args.lr, *state)
+
+
+def _zeros_on_disk(like: Tensor, folder: str) -> Tensor:
+    """A tensor that is a file without a name: paged in by each step, gone with the process."""
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder) as file, torch_memory_saver.disable():
+        file.truncate(like.nbytes)
+        return torch.from_file(file.name, shared=True, size=like.numel(), dtype=like.dtype)
+
+
 class GradientDescent:
     """Steps of `learning_rate` times the gradient."""
 
@@ -82,14 +103,15 @@ class Adam:
     torch's own is not used: its first call imports torch's compiler, seconds a process.
 
     Args:
-        parameters: Flat [N]; gives the state its shape.
         learning_rate: Step size.
+        mean: Flat [N], zeros; kept and changed in place.
+        variance: The same.
     """
 
-    def __init__(self, parameters: Tensor, learning_rate: float) -> None:
+    def __init__(self, learning_rate: float, mean: Tensor, variance: Tensor) -> None:
         self._learning_rate = learning_rate
-        self._mean = torch.zeros_like(parameters)
-        self._variance = torch.zeros_like(parameters)
+        self._mean = mean
+        self._variance = variance
         self._num_steps = 0
 
     def move(self, parameters: Tensor, gradients: Tensor) -> None:

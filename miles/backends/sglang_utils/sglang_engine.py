@@ -36,9 +36,13 @@ class SGLangEngine:
         """Return once the engine has started up."""
         self._make_request("health")
 
-    def pause_generation(self) -> None:
-        """Abort what is being generated and refuse more."""
-        self._make_request("pause_generation")
+    def pause_generation(self, mode: str) -> None:
+        """Hold or abort what is being generated, and refuse more.
+
+        Args:
+            mode: `abort`, `retract` or `in_place`; see the engine's `GenerationGate`.
+        """
+        self._make_request("pause_generation", {"mode": mode})
 
     def continue_generation(self) -> None:
         """Generate again."""

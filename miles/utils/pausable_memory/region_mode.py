@@ -24,7 +24,7 @@ _WITHOUT_CONTENTS = {
 }
 
 
-class RegionMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class RegionMode(TorchDispatchMode):
     """Active inside `with region(...)`, in the thread that entered it.
 
     It sees every operator below autograd: factories, and results of computations. A result
@@ -40,7 +40,7 @@ class RegionMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(
         self, allocate: Callable[[int], Pages], is_innermost: Callable[[RegionMode], bool]
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._allocate = allocate
         self._is_innermost = is_innermost
 

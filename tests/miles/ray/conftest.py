@@ -56,16 +56,18 @@ class TwoNodeCluster:
 
     def __init__(self, folder):
         self.mark = str(uuid.uuid4())
-        self.process = subprocess.Popen(
-            [sys.executable, str(CLUSTER), "2"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(folder / "cluster.stderr").open("wb"),
-            env=_environment(folder, self.mark),
-            text=True,
-        )
+        errors = folder / "cluster.stderr"
+        with errors.open("wb") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, str(CLUSTER), "2"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                env=_environment(folder, self.mark),
+                text=True,
+            )
         self.address = self.process.stdout.readline().strip()
-        assert self.address, (folder / "cluster.stderr").read_text()
+        assert self.address, errors.read_text()
 
     def processes(self, title):
         """Those whose command line begins so, or has it as a word."""
@@ -85,6 +87,8 @@ class TwoNodeCluster:
     def stop(self):
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.communicate("end\n", timeout=60)
+        self.process.kill()
+        self.process.communicate(timeout=30)
         _kill_marked(self.mark)
 
 

@@ -24,7 +24,7 @@ def test_an_address_where_nobody_listens_is_named(start_ray_run):
     pytest.importorskip("ray", exc_type=ImportError)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # bound, and never listening
-        address = "127.0.0.1:{}".format(unused.getsockname()[1])
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
         run = start_ray_run("--ray-address", address)
 
         status = run.finish(within_s=30)

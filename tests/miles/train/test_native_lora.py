@@ -2,6 +2,8 @@
 
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,8 +24,9 @@ NATIVE = (
 
 
 def stack(process):
+    py_spy = str(Path(sys.executable).with_name("py-spy"))
     dump = subprocess.run(
-        ["py-spy", "dump", "--nonblocking", "--pid", str(process.pid)],
+        [py_spy, "dump", "--nonblocking", "--pid", str(process.pid)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -45,8 +48,9 @@ def test_the_audit_names_the_weights_that_cannot_be_read(start_run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["userfaultfd", "mprotect"])
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("backend", "ending"), [("userfaultfd", signal.SIGKILL), ("mprotect", signal.SIGTERM)]
+)
 def test_without_the_audit_the_owner_hangs_and_the_others_wait_in_the_barrier(
     start_run, comes_to_wait_in, backend, ending
 ):

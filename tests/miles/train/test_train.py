@@ -2,13 +2,14 @@
 
 import pytest
 
+ONE_RANK = ("--actor-num-gpus-per-node", "1")
 TWO_RANKS = ("--actor-num-gpus-per-node", "2", "--rollout-num-gpus-per-engine", "2")
-TARGET = ("--colocate", "--offload-train", "--disable-weights-backuper", "--lora-rank", "4")
+TARGET = ("--colocate", "--disable-weights-backuper", "--lora-rank", "4")
 
 
 @pytest.mark.parametrize("python_flags", [(), ("-O",)])
 def test_the_target_combination_is_refused_at_once(start_run, python_flags):
-    run = start_run(*TARGET, python_flags=python_flags)
+    run = start_run(*TARGET, "--offload-train", python_flags=python_flags)
 
     status = run.finish(within_s=5)
 
@@ -20,7 +21,7 @@ def test_the_target_combination_is_refused_at_once(start_run, python_flags):
 
 
 def test_the_refusal_comes_before_torch_is_imported(start_run):
-    run = start_run(*TARGET, python_flags=("-X", "importtime"))
+    run = start_run(*TARGET, "--offload-train", python_flags=("-X", "importtime"))
 
     run.finish()
 
@@ -47,27 +48,27 @@ def test_a_flag_that_is_not_built_is_named_and_refused(start_run, flags):
     assert flags[0] in run.errors
 
 
+NEIGHBOURS = {
+    "lora_with_backuper": (*TWO_RANKS, "--colocate", "--lora-rank", "4"),
+    "no_lora_without_backuper": (*TWO_RANKS, "--colocate", "--disable-weights-backuper"),
+    "lora_without_offload": (*ONE_RANK, *TARGET, "--no-offload-train"),
+    "disk_target_with_backuper": (
+        *(*ONE_RANK, "--colocate", "--lora-rank", "4"),
+        *("--offload-train-target", "disk"),
+    ),
+    "merged_adapters": (*ONE_RANK, "--colocate", "--lora-rank", "4", "--lora-train-only"),
+    "two_stages": (
+        *(*TWO_RANKS, "--colocate", "--lora-rank", "4"),
+        *("--pipeline-model-parallel-size", "2"),
+    ),
+    "broadcast_to_two_engines": (*ONE_RANK, "--rollout-num-gpus", "2"),
+    "p2p": (*TWO_RANKS, "--rollout-num-gpus", "2", "--update-weight-transfer-mode", "p2p"),
+    "disk_delta": (*ONE_RANK, "--update-weight-transfer-mode", "disk-delta"),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "flags",
-    [
-        pytest.param(("--colocate", "--lora-rank", "4"), id="lora_with_backuper"),
-        pytest.param(("--colocate", "--disable-weights-backuper"), id="no_lora_without_backuper"),
-        pytest.param((*TARGET[:1], "--no-offload-train", *TARGET[2:]), id="lora_without_offload"),
-        pytest.param(
-            ("--colocate", "--lora-rank", "4", "--offload-train-target", "disk"),
-            id="disk_target_with_backuper",
-        ),
-        pytest.param(("--colocate", "--lora-rank", "4", "--lora-train-only"), id="merged_adapters"),
-        pytest.param(
-            ("--colocate", "--pipeline-model-parallel-size", "2", "--lora-rank", "4"),
-            id="two_stages",
-        ),
-        pytest.param(("--rollout-num-gpus", "4"), id="broadcast_to_two_engines"),
-        pytest.param(("--update-weight-transfer-mode", "p2p"), id="p2p"),
-        pytest.param(("--update-weight-transfer-mode", "disk-delta"), id="disk_delta"),
-    ],
-)
+@pytest.mark.parametrize("flags", NEIGHBOURS.values(), ids=NEIGHBOURS.keys())
 def test_a_healthy_run_learns_and_leaves_its_weights_in_the_engines(start_run, flags):
     run = start_run(
         *TWO_RANKS, "--num-rollout", "6", "--update-weight-buffer-size", "50000", *flags

@@ -5,15 +5,19 @@ from __future__ import annotations
 from miles.backends.sglang_utils.sglang_engine import EngineError, SGLangEngine
 
 
-def pause_engines(engines: list[SGLangEngine]) -> None:
+def pause_engines(engines: list[SGLangEngine], mode: str) -> None:
     """Stop generation everywhere, then wait until nothing runs.
+
+    Args:
+        engines: All engines.
+        mode: `--pause-generation-mode`.
 
     Raises:
         EngineError: An engine refused or is gone.
         TimeoutError: Requests did not end.
     """
     for engine in engines:
-        engine.pause_generation()
+        engine.pause_generation(mode)
     for engine in engines:
         engine.flush_cache()
 

@@ -104,7 +104,7 @@ class UpdateWeightFromTensor:
         """
         self.weight_version += 1
         if dist.get_rank() == 0:
-            pause_engines(self._engines)
+            pause_engines(self._engines, self._args.pause_generation_mode)
         dist.barrier(group=get_gloo_group())
         weights = self._weights_getter()
         if lora_rollout_enabled(self._args):

@@ -89,7 +89,7 @@ class DistBucketedWeightUpdateMixin:
 
     def _pause_and_prepare_engines(self) -> None:
         if dist.get_rank() == 0:
-            pause_engines(self._engines)
+            pause_engines(self._engines, self._args.pause_generation_mode)
 
     def _finalize_and_resume_engines(self) -> None:
         if dist.get_rank() == 0:
