@@ -37,7 +37,6 @@ def run(args: argparse.Namespace, engine_addresses: list[str]) -> None:
     for rollout_id in range(args.num_rollout):
         loop.step(rollout_id)
     loop.finish()
-    dist.destroy_process_group()
 
 
 class _Loop:
@@ -93,6 +92,7 @@ class _Loop:
                     len(self._manager.engines),
                     num_tensors,
                 )
+        self._actor.leave()
 
     def _rollout(self, rollout_id: int) -> Rollout:
         made: list[Rollout | None] = [None]

@@ -18,6 +18,7 @@ from miles.ray.placement_group import Placement
 
 # Once a rank failed because its connection broke, the news of who died may still be on its way.
 _LATE_NEWS_S = 10.0
+_EXIT_S = 10.0
 
 
 class RayTrainGroup:
@@ -79,6 +80,16 @@ class RayTrainGroup:
         """Compare what the engines hold with the live weights; returns tensors an engine."""
         counts: list[int] = await self._broadcast("check_engine_weights", engines)
         return counts[0]
+
+    async def finish(self) -> None:
+        """End all ranks as a process ends that has nothing left to do; `stop` does the rest."""
+        await self._broadcast("leave")
+        # Not killed: what they registered for their exit is to run.
+        ends = [asyncio.wrap_future(a.__ray_terminate__.remote().future()) for a in self._actors]
+        await asyncio.wait(ends, timeout=_EXIT_S)
+        for end in ends:
+            if end.done():
+                end.exception()  # that the actor is gone
 
     def stop(self) -> None:
         """End all ranks, wherever they are."""

@@ -107,6 +107,7 @@ class _Loop:
                 len(self._engines),
                 num_tensors,
             )
+        await self._group.finish()
 
     async def _step(self, rollout_id: int) -> None:
         args = self._args

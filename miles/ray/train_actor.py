@@ -69,6 +69,10 @@ class TrainRayActor:
             self._reserved.close()
         init_gloo_group()
 
+    def leave(self) -> None:
+        """Destroy all groups. A collective of all ranks; nothing works after it."""
+        dist.destroy_process_group()
+
 
 def _reserve_port(host: str) -> socket.socket:
     # Bound and not listening: the kernel gives the port to nobody else, and the store, which
