@@ -12,7 +12,7 @@ from ray.exceptions import RayActorError, RayTaskError
 from miles.backends.sglang_utils.sglang_engine import EngineError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RemoteEngine:
     """Has the methods of `SGLangEngine`; each waits for the control process to do it.
 
@@ -27,13 +27,6 @@ class RemoteEngine:
     actor: Any
     index: int
     address: str
-
-    def __eq__(self, other: object) -> bool:
-        # Each call brings a copy of its own.
-        return isinstance(other, RemoteEngine) and self.address == other.address
-
-    def __hash__(self) -> int:
-        return hash(self.address)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
