@@ -90,9 +90,9 @@ def _by_counters_without_time(
     for name, old, new in _bytes(before, after):
         if new - old >= 16 * MIN_IO_BYTES_PER_S and kind not in _POLLING:
             return Movement(True, f"{name} {(new - old) / 1e6:.0f} MB more")
-    if before.cpu_s is not None and after.cpu_s is not None and kind in ("slow_work", "compute"):
-        if after.cpu_s - before.cpu_s > 5:
-            return Movement(True, f"{after.cpu_s - before.cpu_s:.0f} s more CPU time")
+    worked_s = (after.cpu_s or 0) - (before.cpu_s or after.cpu_s or 0)
+    if kind in ("slow_work", "compute") and worked_s > 5:
+        return Movement(True, f"{worked_s:.0f} s more CPU time")
     return Movement(None)
 
 
@@ -132,10 +132,10 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     seconds = _between(pair)
     if before is None or after is None:
         return Movement(None)
-    if before.kind in _POLLING and after.kind in _POLLING and before.kind == after.kind:
-        if _names(before) == _names(after):
-            return Movement(False, f"same {after.operation} in both samples", seconds)
-    if _names(before) != _names(after):
+    same_names = _names(before) == _names(after)
+    if before.kind in _POLLING and before.kind == after.kind and same_names:
+        return Movement(False, f"same {after.operation} in both samples", seconds)
+    if not same_names:
         return Movement(True, f"{_top(before)} then, {_top(after)} now", seconds)
     if _lines(before) == _lines(after):
         return Movement(False, f"same frames in both samples ({_top(after)})", seconds)

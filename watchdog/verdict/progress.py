@@ -67,5 +67,6 @@ def healthy(situation: Situation) -> Judgement | None:
         return None
     return Judgement(
         "healthy",
-        f"{names_of(tuple(looked_at))} computes and moves: {situation.movements[looked_at[0].key].how}.",
+        f"{names_of(tuple(looked_at))} computes and moves:"
+        f" {situation.movements[looked_at[0].key].how}.",
     )

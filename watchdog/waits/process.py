@@ -110,9 +110,9 @@ def _last_stack(process: Process) -> StackSample | None:
         before, after = usable[-2:]
         if is_cut(after, before):
             return before
-        if not _is_native(after) and _is_native(before):
-            if _python_calls(after) == _python_calls(before):
-                return before
+        lacks_native = not _is_native(after) and _is_native(before)
+        if lacks_native and _python_calls(after) == _python_calls(before):
+            return before
     return usable[-1] if usable else None
 
 
