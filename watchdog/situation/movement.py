@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from watchdog.evidence import ActivitySample, Process, StackSample
@@ -15,6 +16,13 @@ MIN_IO_BYTES_PER_S = 256 * 1024
 
 MIN_CPU_SHARE = 0.2
 """CPU time a second below which a process is not working."""
+
+MIN_RUN_S = 0.0002
+"""CPU time of a thread that went on with a transfer; looking at it costs less than this."""
+
+_TRANSFERS = re.compile(
+    r"_*(send|sendall|sendmsg|sendto|write|writev|recv|recvmsg|recvfrom)(_nocancel)?"
+)
 
 _POLLING: frozenset[WaitKind] = frozenset(
     {"file_wait", "lock", "rpc", "sleep", "queue", "idle", "await", "store"}
@@ -54,6 +62,9 @@ def movement(process: Process, kind: WaitKind) -> Movement:
     marks = _by_marks(process)
     if marks.moving:
         return marks
+    ran = _by_main_thread(process, kind)
+    if ran.moving:
+        return ran
     stacks = _by_stacks(process, kind, counters)
     if stacks.moving is not None:
         return stacks
@@ -77,6 +88,26 @@ def _by_counters(process: Process, kind: WaitKind) -> Movement:
     if share is not None and share >= MIN_CPU_SHARE and kind in ("slow_work", "compute"):
         return Movement(True, f"uses {share:.0%} of a CPU", seconds)
     return Movement(False, "no input or output", seconds)
+
+
+def _by_main_thread(process: Process, kind: WaitKind) -> Movement:
+    """A thread that sends or reads at one place, and ran in between: the other side takes it.
+
+    Only where the innermost call is one of input or output: elsewhere running proves nothing.
+    """
+    if kind not in ("unknown", "file_io") or len(process.activity) < 2 or not process.stacks:
+        return Movement(None)
+    main = next((t for t in process.stacks[-1].threads if t.frames), None)
+    if main is None or not _TRANSFERS.fullmatch(main.frames[0].function):
+        return Movement(None)
+    times = [
+        next((t.cpu_s for t in sample.threads if t.tid == process.pid), None)
+        for sample in process.activity[-2:]
+    ]
+    if times[0] is None or times[1] is None or times[1] - times[0] < MIN_RUN_S:
+        return Movement(None)
+    ran_ms = (times[1] - times[0]) * 1000
+    return Movement(True, f"{main.frames[0].function} goes on: its thread ran {ran_ms:.1f} ms")
 
 
 def _least_rate(kind: WaitKind) -> float:

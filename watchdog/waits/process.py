@@ -249,7 +249,8 @@ def _short(path: str) -> str:
 def _with_place(wait: Wait, process: Process) -> Wait:
     names: list[str] = []
     placed = False
-    for frame in (*wait.frames, *(f for f in wait.path if f not in wait.frames)):
+    shown = (*wait.frames, *(f for f in wait.path if f not in wait.frames))
+    for frame in [f for f in shown if not f.function.startswith("0x")] or shown:
         own = frame in wait.path
         name = _place(frame) if own and not placed else frame.function
         placed = placed or own
