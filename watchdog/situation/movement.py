@@ -14,7 +14,7 @@ from watchdog.waits.stack import decisive_wait
 MIN_IO_BYTES_PER_S = 256 * 1024
 """Less input and output than this is the noise of logging and heartbeats."""
 
-MIN_CPU_SHARE = 0.2
+MIN_CPU_SHARE = 0.1
 """CPU time a second below which a process is not working."""
 
 MIN_RUN_S = 0.0002
@@ -84,8 +84,8 @@ def _by_counters(process: Process, kind: WaitKind) -> Movement:
         rate = (new - old) / seconds
         if rate >= _least_rate(kind) and kind not in _POLLING:
             return Movement(True, f"{name} {rate / 1e6:.1f} MB/s", seconds)
-    share = _cpu_share(before, after, seconds)
-    if share is not None and share >= MIN_CPU_SHARE and kind in ("slow_work", "compute"):
+    share = _cpu_share(process, seconds)
+    if share is not None and share >= MIN_CPU_SHARE and kind in _WORKING:
         return Movement(True, f"uses {share:.0%} of a CPU", seconds)
     return Movement(False, "no input or output", seconds)
 
@@ -135,10 +135,19 @@ def _bytes(before: ActivitySample, after: ActivitySample) -> list[tuple[str, int
     return [(name, old, new) for name, old, new in pairs if old is not None and new is not None]
 
 
-def _cpu_share(before: ActivitySample, after: ActivitySample, seconds: float) -> float | None:
-    if before.cpu_s is None or after.cpu_s is None:
-        return None
-    return (after.cpu_s - before.cpu_s) / seconds
+def _cpu_share(process: Process, seconds: float) -> float | None:
+    """CPU time a second of the thread that stands for the process, else of the whole process.
+
+    The watchdog's own threads work while they look; they must not count.
+    """
+    told = decisive_wait(process.stacks[-1]) if process.stacks else None
+    tid = (told.thread.os_thread_id if told is not None else None) or process.pid
+    samples = process.activity[-2:]
+    times = [next((t.cpu_s for t in s.threads if t.tid == tid), None) for s in samples]
+    if None in times:
+        times = [sample.cpu_s for sample in samples]
+    before, after = times
+    return (after - before) / seconds if before is not None and after is not None else None
 
 
 def _by_marks(process: Process) -> Movement:
