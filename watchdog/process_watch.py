@@ -16,6 +16,7 @@ import importlib
 import os
 import threading
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from watchdog.dead_mans_switch import MARGIN_S, DeadMansSwitch
 from watchdog.deadlines import Deadlines
@@ -34,6 +35,9 @@ from watchdog.run_folder import RunFolder
 from watchdog.settings import Settings, knobs
 from watchdog.stall_context import StallContext
 from watchdog.sync_log import FILE_NAME, append_line, sync_line
+
+if TYPE_CHECKING:
+    from watchdog.node_duties import NodeDuties
 
 _STOP_TIMEOUT_S = 5.0
 
@@ -60,6 +64,7 @@ class ProcessWatch:
         self._box = self.folder.create_blackbox()
         self._deadlines = Deadlines(settings)
         self.recorder = Recorder(self._box, self._deadline_of)
+        self._duties: NodeDuties | None = None
         self._switch = DeadMansSwitch(self.folder.ranks / f"{self.folder.name}.faulthandler")
         self.monitor = Monitor(
             settings,
@@ -117,6 +122,7 @@ class ProcessWatch:
 
     def _prepare(self) -> None:
         self.folder.prepare(self._box)
+        self._start_duties()
         self._switch.open()
         if self.identity.local_rank in (0, None) and self.identity.rank in (0, None):
             for warning in self.settings.warnings:
@@ -142,7 +148,21 @@ class ProcessWatch:
             self.folder.path.mkdir(parents=True, exist_ok=True)
             append_line(self.folder.path / FILE_NAME, line)
 
+    def _start_duties(self) -> None:
+        # Ranks alone: an engine's process has neighbours of its own to keep it.
+        if self._box.path is None or self.identity.role != "trainer":
+            return
+        # Here, on a thread of ours: what it imports would hold up the training thread.
+        from watchdog.node_duties import NodeDuties
+
+        self._duties = NodeDuties(
+            self.settings, lambda: self.identity, self._box.path, self.folder.path
+        )
+        self._duties.start()
+
     def _stop(self) -> None:
+        if self._duties is not None:
+            self._duties.stop()
         self.monitor.stop(_STOP_TIMEOUT_S)
         self._switch.close()
         self._box.exited()
