@@ -8,6 +8,7 @@ from dataclasses import replace
 from watchdog.collect_next import collect_next
 from watchdog.evidence import Evidence
 from watchdog.findings import Diagnosis, Finding, Refutation
+from watchdog.policy import admitted
 from watchdog.rules import RULES
 from watchdog.rules.documentation import documentation
 from watchdog.situation import Situation
@@ -44,6 +45,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
                     source=answer.source or text.source,
                 )
             )
+    causes = admitted(verdict.state, causes)
     # Stable: among findings of one confidence the order of RULES decides.
     causes.sort(key=lambda finding: STRENGTH[finding.confidence])
     return Diagnosis(

@@ -19,24 +19,60 @@ from watchdog.evidence import Evidence
 from watchdog.intake.assemble import evidence_of
 from watchdog.intake.blocks import (
     BlockKind,
+    actor_table,
+    environment_dump,
     faulthandler_text,
     gdb_text,
-    pystack_text,
+    gpu_table,
+    package_list,
+    proc_counters,
+    process_table,
     pyspy_text,
+    pystack_text,
+    ras_text,
+    socket_table,
     traceback_text,
 )
-from watchdog.intake.documents import DocumentKind, pyspy_json
+from watchdog.intake.documents import (
+    DocumentKind,
+    arguments_dump,
+    configuration,
+    flight_recorder,
+    json_arguments,
+    launch_script,
+    own_evidence,
+    pyspy_json,
+    runtime_env,
+)
+from watchdog.intake.inferences import infer
 from watchdog.intake.parts import Parts
 from watchdog.intake.reading import Reader
 from watchdog.intake.sources import Progress, sources_of
 
-DOCUMENTS: tuple[DocumentKind, ...] = (pyspy_json,)
+DOCUMENTS: tuple[DocumentKind, ...] = (
+    own_evidence,
+    pyspy_json,
+    flight_recorder,
+    runtime_env,
+    launch_script,
+    arguments_dump,
+    configuration,
+    json_arguments,
+)
 BLOCKS: tuple[BlockKind, ...] = (
     faulthandler_text,
     gdb_text,
     pystack_text,
     pyspy_text,
     traceback_text,
+    proc_counters,
+    process_table,
+    gpu_table,
+    socket_table,
+    actor_table,
+    ras_text,
+    package_list,
+    environment_dump,
 )
 
 
@@ -62,4 +98,5 @@ def evidence_from_paths(paths: Sequence[str | Path], progress: Progress | None =
         names = ", ".join(str(path) for path in paths[:5])
         why = "; ".join(f"{gap.what}: {gap.why}" for gap in parts.gaps[:5])
         raise UnusableInputError(f"nothing usable in {names}" + (f" ({why})" if why else ""))
+    infer(parts)
     return evidence_of(parts)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from watchdog.evidence import Evidence, LogEvent, Process, ProcessStatus, Role, StackSample
-from watchdog.intake.identity import Identities, identities_of
+from watchdog.intake.identity import Identities, identities_of, label_of
 from watchdog.intake.merging import merged_evidence
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.times import Calendar
 
 MAX_SAMPLES = 8
+MAX_OF_LOGS = 4_000
+# Tables that list ranks or hosts without saying that a process of theirs was seen.
+_NOT_SPEAKING = ("gpu_utilization", "host_interface", "host_name", "socket")
+_TRAINING_SCRIPT = re.compile(r"(?:train|grpo|ppo|rl|sft|sync_worker)\w*\.py\b")
 _ROLE_ORDER: tuple[Role, ...] = (
     "trainer",
     "engine",
@@ -55,10 +60,11 @@ def evidence_of(parts: Parts) -> Evidence:
         notes=tuple(parts.notes),
     )
     evidence = merged_evidence([*parts.evidence, evidence])
-    return replace(evidence, framework=evidence.framework or framework_of(evidence))
+    actors = [event.who.actor for event in parts.events if event.who.actor]
+    return replace(evidence, framework=evidence.framework or framework_of(evidence, actors))
 
 
-def framework_of(evidence: Evidence) -> str:
+def framework_of(evidence: Evidence, actors: Sequence[str] = ()) -> str:
     """The training framework, by the files in stacks and tracebacks; "" if none is known.
 
     Frames count by the package they are in; a package that only appears below another's (TRL
@@ -75,6 +81,7 @@ def framework_of(evidence: Evidence) -> str:
     texts += [event.fields.get("frames", "") for event in evidence.log_events]
     texts += [process.command for process in evidence.processes]
     texts += [event.text[:300] for event in evidence.log_events[:2000]]
+    texts += list(actors)
     texts += [flag.origin for flag in evidence.flags[:50]]
     for text in texts:
         for name, marks in _FRAMEWORKS:
@@ -87,7 +94,7 @@ _FRAMEWORKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("miles", ("miles/backends/", "miles/utils/", "miles/ray/")),
     ("slime", ("slime/backends/", "slime/utils/", "slime/ray/")),
     ("vime", ("vime/backends/", "vime/utils/")),
-    ("verl", ("verl/", "verl.trainer")),
+    ("verl", ("verl/", "verl.trainer", "WorkerDict", "vLLMHttpServer", "SGLangHttpServer")),
     ("skyrl", ("skyrl/", "skyrl_train", "skyrl.")),
     (
         "trl",
@@ -104,27 +111,98 @@ _FRAMEWORKS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 def _processes(parts: Parts, identities: Identities, calendar: Calendar) -> tuple[Process, ...]:
     groups: dict[tuple[object, ...], list[tuple[Who, ProcessPart]]] = {}
-    for part in parts.processes:
+    for part in [*parts.processes, *_of_logs(parts, identities)]:
         who = _resolved(part.who, part.file_who, identities, part)
         groups.setdefault(_group_key(who, part), []).append((who, part))
-    built = [_process(group, calendar) for group in groups.values()]
+    _join_without_pid(groups)
+    built = [_process(group, calendar) for group in groups.values() if _tells(group)]
     built.sort(key=_process_order)
     return _unique_keys(built)
+
+
+def _of_logs(parts: Parts, identities: Identities) -> list[ProcessPart]:
+    """A part for every trainer and engine that only logs speak of."""
+    found: dict[tuple[object, ...], ProcessPart] = {}
+    speaking = [
+        (event.who, event.file) for event in parts.events if event.kind not in _NOT_SPEAKING
+    ]
+    for hints, file in [*speaking, *((who, "") for who in parts.identities)]:
+        who = identities.of(hints)
+        if who.rank is None and who.engine is None:
+            continue
+        key = (who.pid, who.rank, who.engine)
+        if key not in found and len(found) < MAX_OF_LOGS and who.role != "engine_worker":
+            found[key] = ProcessPart(who=replace(who, worker=None), file=file)
+    return list(found.values())
+
+
+def _join_without_pid(groups: dict[tuple[object, ...], list[tuple[Who, ProcessPart]]]) -> None:
+    """Give parts that know a rank or engine but no pid to the one process that has it."""
+    with_pid: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for key, group in groups.items():
+        if key[0] == "pid":
+            with_pid.setdefault(_index(group), []).append(key)
+    for key in [key for key in groups if key[0] == "index"]:
+        owners = with_pid.get(_index(groups[key]), [])
+        if len(owners) == 1:
+            groups[owners[0]] += groups.pop(key)
+
+
+def _index(group: Sequence[tuple[Who, ProcessPart]]) -> tuple[object, ...]:
+    who = group[0][0]
+    for other, _ in group[1:]:
+        who = who.or_else(other)
+    if who.role == "trainer":
+        return ("trainer", who.rank)
+    return (who.role, who.rank, who.engine, who.replica, who.worker)
+
+
+def _tells(group: Sequence[tuple[Who, ProcessPart]]) -> bool:
+    """Whether a group says anything on a process of the job."""
+    who = group[0][0]
+    if who.role not in (None, "other") or who.rank is not None or who.engine is not None:
+        return True
+    return any(
+        part.stack or part.activity or part.status not in ("unknown", "running")
+        for _, part in group
+    )
 
 
 def _resolved(who: Who, file_who: Who, identities: Identities, part: ProcessPart) -> Who:
     known = identities.of(who)
     if who.pid is None:
         known = known.or_else(file_who)
-    if known.rank is None and known.local_rank is not None and known.role in (None, "trainer"):
-        known = replace(known, rank=known.local_rank)
-    if known.role is None and known.rank is not None:
-        known = replace(known, role="trainer")
-    if known.role is None and (known.engine is not None or known.worker is not None):
-        known = replace(known, role="engine")
+    known = _with_role(_with_rank(known, identities, part), identities)
     is_engine = known.role in ("engine", "engine_worker")
-    if is_engine and known.engine is None and identities.single_engine and known.rank is None:
-        known = replace(known, engine=0, by=(*known.by, "the only engine in the files"))
+    if is_engine and known.engine is None and known.rank is None:
+        index = identities.only_engine
+        if index is not None:
+            known = replace(known, engine=index, by=(*known.by, "the only engine in the files"))
+    return known
+
+
+def _with_rank(known: Who, identities: Identities, part: ProcessPart) -> Who:
+    if known.rank is not None or known.role not in (None, "trainer"):
+        return known
+    if known.local_rank is not None:
+        return replace(known, rank=known.local_rank)
+    label = label_of(part.file)
+    rank = identities.rank_of_label.get(label)
+    if rank is None or known.engine is not None or not (part.stack or part.environment):
+        return known
+    return replace(known, rank=rank, by=(*known.by, f"files of {label} name rank {rank}"))
+
+
+def _with_role(known: Who, identities: Identities) -> Who:
+    if known.role is not None:
+        return known
+    if known.rank is not None:
+        return replace(known, role="trainer")
+    if known.engine is not None or known.worker is not None:
+        return replace(known, role="engine")
+    if _TRAINING_SCRIPT.search(known.command) and "ray::" not in known.command:
+        role: Role = "driver" if identities.ray else "trainer"
+        return replace(known, role=role, by=(*known.by, "the script's name"))
     return known
 
 
@@ -186,7 +264,7 @@ def _first_and_last(samples: list[StackSample]) -> list[StackSample]:
 
 
 def process_key(who: Who, role: Role) -> str:
-    """The name of a process in the report: `rank 3`, `engine 1 worker 0`, `driver` …"""
+    """The name of a process in the report: `rank 3`, `engine 1 worker 0`, `driver`."""
     if role == "trainer":
         return f"rank {who.rank}" if who.rank is not None else f"trainer pid {who.pid}"
     if role in ("engine", "engine_worker"):
@@ -235,8 +313,8 @@ def _event(event: RawEvent, identities: Identities, calendar: Calendar) -> LogEv
     if rank is None and who.local_rank is not None and who.role in (None, "trainer"):
         rank = who.local_rank
     is_engine = who.role in ("engine", "engine_worker")
-    if is_engine and engine is None and rank is None and identities.single_engine:
-        engine = 0
+    if is_engine and engine is None and rank is None:
+        engine = identities.only_engine
     fields = dict(event.fields)
     if is_engine and who.worker is not None:
         fields.setdefault("worker", str(who.worker))

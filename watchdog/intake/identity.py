@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -16,12 +17,17 @@ class Identities:
     Attributes:
         by_pid: Pid to everything that was said of it. A pid that two hosts use has an entry a
             host as well.
-        single_engine: Whether the files speak of one engine at most, which then is engine 0.
+        only_engine: Index of the engine that everything without an index must belong to; `None`
+            where several engines are possible.
+        rank_of_label: Label of a node in file names (`node_b`) to the one rank that they name.
+        ray: Whether Ray actors train: then a plain `train.py` is the driver.
     """
 
     by_pid: dict[tuple[str, int], Who] = field(default_factory=dict)
     hosts_of_pid: dict[int, set[str]] = field(default_factory=dict)
-    single_engine: bool = False
+    only_engine: int | None = None
+    rank_of_label: dict[str, int] = field(default_factory=dict)
+    ray: bool = False
 
     def of(self, who: Who) -> Who:
         """The hints with everything else that is known of the same process."""
@@ -47,14 +53,68 @@ def identities_of(parts: Parts) -> Identities:
     for part in parts.processes:
         if part.who.pid is not None and (by_file := _by_file(part, parts)) is not NOBODY:
             _add(found, replace(by_file.or_else(NOBODY), pid=part.who.pid, host=part.who.host))
+    found.rank_of_label = _ranks_of_labels(parts)
+    for part in parts.processes:
+        _add_by_label(found, part)
     _unify_hosts(found)
-    engines = {who.engine for who in found.by_pid.values() if who.engine is not None}
-    engines |= {
-        part.file_who.engine for part in parts.processes if part.file_who.engine is not None
-    }
-    engines |= {event.who.engine for event in parts.events if event.who.engine is not None}
-    found.single_engine = len(engines) <= 1
+    found.only_engine = _only_engine(found, parts)
+    found.ray = any("ray::" in part.who.command or part.who.actor for part in parts.processes)
     return found
+
+
+def _only_engine(found: Identities, parts: Parts) -> int | None:
+    """The only engine there can be, by index; 0 where no file names one.
+
+    Two workers of the same rank, or actors of the same class, without an index mean that there
+    are several engines.
+    """
+    whos = [*found.by_pid.values(), *(part.file_who for part in parts.processes)]
+    whos += [event.who for event in parts.events]
+    engines = {who.engine for who in whos if who.engine is not None}
+    if len(engines) > 1:
+        return None
+    workers: dict[tuple[object, ...], set[int]] = {}
+    for (_, pid), who in found.by_pid.items():
+        if who.role in ("engine", "engine_worker") and who.engine is None:
+            what = who.command or who.actor
+            workers.setdefault((who.role, what, who.replica, who.worker), set()).add(pid)
+    if any(len(pids) > 1 for pids in workers.values()):
+        return None
+    return next(iter(engines), 0)
+
+
+_LABEL = re.compile(r"(?<![a-z])(?:node|host|machine)[_-]?[a-z0-9]+(?=[_.\-])", re.IGNORECASE)
+
+
+def label_of(file: str) -> str:
+    """The node in a file's name, "" if there is none."""
+    match = _LABEL.search(file.rsplit("/", 1)[-1])
+    return match[0].lower() if match else ""
+
+
+def _add_by_label(found: Identities, part: ProcessPart) -> None:
+    """A dump in a file of `node_b` is of the one rank that other files of `node_b` name."""
+    label = label_of(part.file)
+    rank = found.rank_of_label.get(label)
+    if rank is None or part.who.pid is None or part.stack is None:
+        return
+    known = found.by_pid.get((part.who.host, part.who.pid), part.who)
+    if known.rank is None and known.engine is None and known.role in (None, "trainer"):
+        by = (f"files of {label} name rank {rank}",)
+        _add(found, Who(pid=part.who.pid, host=part.who.host, rank=rank, role="trainer", by=by))
+
+
+def _ranks_of_labels(parts: Parts) -> dict[str, int]:
+    ranks: dict[str, set[int]] = {}
+    for event in parts.events:
+        label = label_of(event.file)
+        if label and event.who.rank is not None:
+            ranks.setdefault(label, set()).add(event.who.rank)
+    for part in parts.processes:
+        label = label_of(part.file)
+        if label and part.file_who.rank is not None:
+            ranks.setdefault(label, set()).add(part.file_who.rank)
+    return {label: next(iter(own)) for label, own in ranks.items() if len(own) == 1}
 
 
 def _all_hints(parts: Parts) -> Iterable[Who]:

@@ -7,24 +7,36 @@ lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from watchdog.intake.blocks import MAX_BLOCK_LINES, Block, BlockKind, Context
-from watchdog.intake.log_lines import events_of_line
+from watchdog.intake.log_lines.table import KNOWN_LINES, LITERALS
 from watchdog.intake.log_store import FoldedEvents
-from watchdog.intake.markers import Marker, read_marker
-from watchdog.intake.parts import NOBODY, Parts, ProcessPart, RawEvent
+from watchdog.intake.markers import MARKER_LITERALS, Marker, read_marker
+from watchdog.intake.parts import NOBODY, Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.prefixes import Line, PrefixReader
 from watchdog.intake.text import clean_line
+from watchdog.intake.times import Moment
 from watchdog.masking import mask_text
 
 MAX_OPEN_BLOCKS = 256
 MAX_STREAMS = 512
 MAX_SILENT_LINES = 2_000
 MAX_TEXT_CHARS = 2_000
+_LIBRARY = re.compile(r"/\S*libnccl[\w.\-]*")
+_EXCEPTION = re.compile(r"(?:^|[\s.(])[A-Za-z_]\w*(?:Error|Exception): ")
 _ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
-ERROR_LITERALS = ("ERROR", "CRITICAL", "FATAL", "Error: ", "Exception: ")
+ERROR_LITERALS = (*_ERROR_LEVELS, "Error: ", "Exception: ")
+
+
+def search_literals(blocks: Sequence[BlockKind]) -> tuple[str, ...]:
+    """Strings to search a big log for: of known lines, errors, headings of dumps, blocks."""
+    literals = [*LITERALS, *ERROR_LITERALS, *MARKER_LITERALS]
+    for kind in blocks:
+        literals += kind.LINE_LITERALS
+    return tuple(dict.fromkeys(literals))
 
 
 class LineReader:
@@ -48,7 +60,8 @@ class LineReader:
         self._events = FoldedEvents()
         self._open: dict[str, tuple[BlockKind, Block, int]] = {}
         self._last: dict[str, tuple[int, Line]] = {}
-        self._moments: dict[str, Line] = {}
+        self._moment: Moment | None = None
+        self._first_moment: tuple[int, Moment] | None = None
 
     @property
     def inside_block(self) -> bool:
@@ -70,14 +83,17 @@ class LineReader:
             self._close_silent(number)
         if not line.text.strip():
             return
-        self._remember(number, line)
         if not known:
+            self._remember(number, line)
             return
         marker = read_marker(line.text)
         if marker is not None:
             self._follow(marker)
-        if not self._opened(number, line):
-            self._known_lines(number, line)
+        elif self._opened(number, line):
+            return
+        else:
+            self._remember(number, line)
+        self._known_lines(number, line, is_marker=marker is not None)
 
     def close(self) -> None:
         """Take the end of the file: open blocks are read as they are, events handed over."""
@@ -85,7 +101,7 @@ class LineReader:
             self._close_block(stream)
         for number, line in self._last.values():
             self._parts.add_event(self._event("last_line", number, line, {}))
-        self._events.deliver(self._parts)
+        self._events.deliver(self._parts, self._first_moment)
 
     def _continued(self, number: int, line: Line) -> bool:
         found = self._open.get(line.source)
@@ -128,7 +144,7 @@ class LineReader:
     def _follow(self, marker: Marker) -> None:
         who = marker.who if marker.resets or marker.who is not NOBODY else self._context.who
         moment = marker.moment or self._context.moment
-        self._context = replace(self._context, who=who, moment=moment)
+        self._context = replace(self._context, who=who, moment=moment, title=marker.title)
         if marker.gap:
             self._parts.add_process(
                 ProcessPart(
@@ -144,37 +160,59 @@ class LineReader:
         if line.source in self._last or len(self._last) < MAX_STREAMS:
             self._last[line.source] = (number, line)
         if line.moment:
-            self._moments[""] = line
+            self._moment = line.moment
+            if self._first_moment is None:
+                self._first_moment = (number, line.moment)
 
-    def _known_lines(self, number: int, line: Line) -> None:
+    def _known_lines(self, number: int, line: Line, is_marker: bool = False) -> None:
         found = False
-        for kind, fields in events_of_line(line.text):
+        for kind, fields in KNOWN_LINES.events(line.text):
             found = True
+            if kind == "nccl_version" and (library := _LIBRARY.search(self._context.title)):
+                fields["library"] = library[0]
             self._events.add(self._event(kind, number, line, fields), line.repeated)
-        if not found and _is_error(line):
+        if not found and not is_marker and _is_error(line):
             self._events.add(self._event("error", number, line, _error_fields(line)), line.repeated)
 
     def _event(self, kind: str, number: int, line: Line, fields: dict[str, str]) -> RawEvent:
         moment = line.moment
-        if moment is None and "" in self._moments and kind != "last_line":
-            moment = self._moments[""].moment
+        if moment is None and self._moment is not None:
+            moment = self._moment
             fields = {**fields, "time_of": "the line before"}
         return RawEvent(
             kind=kind,
             text=mask_text(line.text[:MAX_TEXT_CHARS])[:MAX_TEXT_CHARS],
             file=self._base.file,
             line=number,
-            moment=moment,
-            who=line.who.or_else(self._base.file_who),
+            moment=moment or self._context.moment,
+            who=whose_line(line.who, self._base.file_who),
             fields=fields,
         )
+
+
+def whose_line(who: Who, file_who: Who) -> Who:
+    """Whose a log line is, by its prefix first and the name of the file second.
+
+    An engine's file covers all that the engine's processes write, and a rank in a prefix there
+    is a rank inside the engine. A trainer's file says nothing of lines with a pid of their own:
+    rank 0's log often is the log of everybody.
+    """
+    if file_who.role == "engine" and file_who.rank is None:
+        if who.role in (None, "engine", "engine_worker"):
+            if who.rank is not None:
+                who = replace(who, worker=who.rank, rank=None, role="engine_worker")
+            return who.or_else(replace(file_who, pid=None))
+        return who
+    if who.pid is not None or who.actor or who.rank is not None:
+        return who
+    return who.or_else(replace(file_who, pid=None))
 
 
 def _is_error(line: Line) -> bool:
     if line.level in _ERROR_LEVELS:
         return True
     text = line.text[:400]
-    return ("Error: " in text or "Exception: " in text or "ERROR" in text) and "Warning" not in text
+    return _EXCEPTION.search(text) is not None
 
 
 def _error_fields(line: Line) -> dict[str, str]:

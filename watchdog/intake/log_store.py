@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 
 from watchdog.intake.parts import Parts, RawEvent
+from watchdog.intake.times import Moment
 
 KEEP_FIRST = 4
 KEEP_LAST = 12
@@ -64,8 +65,13 @@ class FoldedEvents:
         else:
             series.last.append(event)
 
-    def deliver(self, parts: Parts) -> None:
-        """Hand over what was kept, in the order of the file."""
+    def deliver(self, parts: Parts, first: tuple[int, Moment] | None = None) -> None:
+        """Hand over what was kept, in the order of the file.
+
+        Args:
+            parts: Where to.
+            first: The first line with a time, and the time: what stands before it is no later.
+        """
         kept: list[RawEvent] = []
         for series in self._series.values():
             events = [*series.first, *series.last]
@@ -75,4 +81,7 @@ class FoldedEvents:
                 events[-1] = replace(last, fields=fields)
             kept += events
         for event in sorted(kept, key=lambda event: event.line):
+            if event.moment is None and first is not None and event.line < first[0]:
+                fields = {**event.fields, "time_of": "the line after"}
+                event = replace(event, moment=first[1], fields=fields)
             parts.add_event(event)

@@ -22,12 +22,14 @@ class Marker:
         who: Whose the following lines are; replaces what was said before.
         moment: When they were taken, `None` if it does not tell.
         resets: Whether earlier hints on the process end here although `who` is empty.
+        title: The heading or command itself, clipped.
         gap: A dump that failed.
     """
 
     who: Who = NOBODY
     moment: Moment | None = None
     resets: bool = False
+    title: str = ""
     gap: Gap | None = None
 
 
@@ -43,7 +45,7 @@ _TITLE_RANK = re.compile(
     r"(?P<part>[A-Za-z]{3,20})?[ _-]*\brank[ _:=-]*(?P<rank>\d{1,6})\b", re.IGNORECASE
 )
 _TITLE_ENGINE = re.compile(r"\b(?:engine|server|replica)[ _:#-]*(?P<engine>\d{1,5})\b", re.I)
-_TITLE_PID = re.compile(r"\b(?:pid[ =:]*|/proc/|-p |--pid[ =])(?P<pid>\d{1,10})\b", re.IGNORECASE)
+_TITLE_PID = re.compile(r"(?:\bpid[ =:]*|/proc/|-p |--pid[ =])(?P<pid>\d{1,10})\b", re.IGNORECASE)
 _TITLE_HOST = re.compile(r"\b(?:on|host|node)[ :=]+(?P<host>[A-Za-z][\w.\-]*\d[\w.\-]*)")
 _DATE = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d{1,2} \d\d:\d\d:\d\d")
 _ENGINE_PARTS = ("rollout", "engine", "inference", "generation", "server", "sglang", "vllm")
@@ -95,17 +97,17 @@ def _heading(title: str) -> Marker | None:
         who = Who(pid=int(title[:10]), by=(f"heading {title}",))
     if who is NOBODY and found is None:
         return Marker(resets=False) if len(title) < 80 else None
-    return Marker(who, found[0] if found else None, resets=who is not NOBODY)
+    return Marker(who, found[0] if found else None, resets=who is not NOBODY, title=title)
 
 
 def _prompt(command: str) -> Marker:
     match = _TITLE_PID.search(command)
     who = Who(pid=int(match["pid"]), by=("command in the session",)) if match else NOBODY
-    return Marker(who, resets=True)
+    return Marker(who, resets=True, title=command[:500])
 
 
 def who_by_title(title: str) -> Who:
-    """What a heading says: `actor rank 3`, `rollout rank 0`, `engine 1`, `pid 4711`, `on node-2`."""
+    """What a heading says: `actor rank 3`, `rollout rank 0`, `engine 1`, `on node-2`."""
     rank, engine = _TITLE_RANK.search(title), _TITLE_ENGINE.search(title)
     pid, host = _TITLE_PID.search(title), _TITLE_HOST.search(title)
     if not (rank or engine or pid or host):

@@ -190,6 +190,26 @@ class Parts:
         if self._fits("gaps", len(self.gaps), MAX_NOTES):
             self.gaps.append(Gap(what=what, why=why, remedy=remedy))
 
+    def absorb(self, other: Parts) -> None:
+        """Add all that other parts hold."""
+        for part in other.processes:
+            self.add_process(part)
+        for event in other.events:
+            self.add_event(event)
+        for flag in other.flags:
+            self.add_flag(flag)
+        for who in other.identities:
+            self.add_identity(who)
+        for note in other.notes:
+            self.add_note(note)
+        self.add_variables(other.environment)
+        self.add_versions(other.versions)
+        self.gaps += other.gaps[: MAX_NOTES - len(self.gaps)]
+        self.evidence += other.evidence
+        self.world_sizes += other.world_sizes
+        for what, num in other.dropped.items():
+            self.dropped[what] = self.dropped.get(what, 0) + num
+
     @property
     def usable(self) -> bool:
         """Whether anything at all was understood."""
@@ -230,7 +250,7 @@ _ROLE_WORDS: tuple[tuple[str, Role], ...] = (
 
 
 def who_by_file_name(name: str) -> Who:
-    """What the last part of a path says on its content: `rank13.txt`, `engine2.log` …
+    """What the last part of a path says on its content: `rank13.txt`, `engine2.log`.
 
     Returns:
         Hints; `rank` from words like rank, trainer, policy; `NOBODY` if it says nothing.

@@ -40,6 +40,7 @@ class Line:
     source: str = ""
 
 
+_Step = Callable[[str], tuple[int, Line] | None]
 _LEVELS = r"DEBUG|INFO|SUCCESS|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE"
 _ACTOR = re.compile(
     r"\((?P<name>[A-Za-z_][\w.:\-]{0,80})(?P<rank> rank=\d+)?(?: pid=(?P<pid>\d{1,9}))?"
@@ -47,7 +48,7 @@ _ACTOR = re.compile(
 )
 _TORCHRUN = re.compile(r"\[(?:default|trainer|worker|actor|rank_?local)_?(\d{1,5})\]: ?")
 _RANK = re.compile(r"\[(?:rank|Rank|RANK)[ :_]?(\d{1,6})\](?::| -)? ?")
-_SLURM = re.compile(r"(\d{1,5}): ?")
+_SLURM = re.compile(r"(\d{1,5}): ")
 _CONTAINER = re.compile(
     r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)(?: (?:stdout|stderr) [FP])? "
 )
@@ -61,6 +62,9 @@ _PIPE_LEVEL = re.compile(rf" *\| *(?P<level>{_LEVELS}) *\| ")
 _WHERE = re.compile(r"(?:\[[\w./\-]{1,80}:\d+\]|[\w./\-]{1,160}\.(?:py|cc|cpp):\d+ -) ?")
 _MODULE = re.compile(r"[\w.]{1,120}:[\w<>.]{1,80}:\d+ - ")
 _NCCL = re.compile(r"(?P<host>[\w.\-]{1,64}):(?P<pid>\d{1,9}):\d{1,9} \[\d+\] ?(?=NCCL)")
+_GLOG = re.compile(r"\[?(?P<level>[IWEF])\d{3,4} \d\d:\d\d:\d\d\.\d+ .{0,40}?[\w.]{1,60}:\d+\] ?")
+_GLOG_LEVELS = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "FATAL"}
+_DASHES = re.compile(rf"- (?P<level>{_LEVELS}) - (?:[\w.]{{1,160}} - )?")
 _SLURM_SHARE = 0.8
 _REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(.{0,300}\))?$")
 _TAG_RANK = re.compile(r"rank_?(\d{1,6})$")
@@ -77,11 +81,9 @@ class PrefixReader:
     """
 
     def __init__(self, slurm: bool = False) -> None:
-        steps: list[Callable[[str], tuple[int, Line] | None]] = [_actor, _torchrun, _rank]
+        self._by_digit: tuple[_Step, ...] = (_container, _time, _nccl)
         if slurm:
-            steps.append(_slurm)
-        steps += [_container, _bracketed, _nccl, _level_first, _time, _pipe_level, _level, _where]
-        self._steps = tuple(steps)
+            self._by_digit = (_slurm, *self._by_digit)
 
     def read(self, text: str) -> Line:
         """Take one clean line apart."""
@@ -106,7 +108,9 @@ class PrefixReader:
     def _step(self, line: Line) -> Line | None:
         if not line.text or line.text[0] in " \t":
             return self._inner(line)
-        for step in self._steps:
+        first = line.text[0]
+        steps = self._by_digit if first.isdigit() else _STEPS.get(first, _BY_LETTER)
+        for step in steps:
             found = step(line.text)
             if found is not None:
                 return _joined(line, *found)
@@ -215,6 +219,19 @@ def _who_by_tag(tag: str) -> Who:
     )
 
 
+def _glog(text: str) -> tuple[int, Line] | None:
+    match = _GLOG.match(text)
+    found = find_moment(match[0]) if match else None
+    if not match or not found:
+        return None
+    return match.end(), Line("", moment=found[0], level=_GLOG_LEVELS[match["level"]])
+
+
+def _dashes(text: str) -> tuple[int, Line] | None:
+    match = _DASHES.match(text)
+    return (match.end(), Line("", level=match["level"])) if match else None
+
+
 def _nccl(text: str) -> tuple[int, Line] | None:
     match = _NCCL.match(text)
     if not match:
@@ -255,6 +272,14 @@ def _where(text: str) -> tuple[int, Line] | None:
     return (match.end(), Line("")) if match else None
 
 
+_BY_LETTER: tuple[_Step, ...] = (_glog, _level_first, _nccl, _level, _where)
+_STEPS: dict[str, tuple[_Step, ...]] = {
+    "(": (_actor,),
+    "[": (_torchrun, _rank, _bracketed, _glog, _level, _where),
+    "-": (_dashes,),
+    "|": (_pipe_level,),
+    "/": (_where,),
+}
 _TRAINERS = re.compile(
     r"TrainRayActor|PolicyWorker|PolicyModelActor|FSDPActor|MegatronActor|ActorWorker|WorkerDict"
     r"|ReferenceModelActor|CriticModelActor|RefWorker|CriticWorker|PRIME-RL::Trainer"
@@ -265,13 +290,14 @@ _ENGINES = re.compile(
     r"|sglang::|sglang\.launch_server|vllm serve|vllm-serve|PRIME-RL::Inference"
 )
 _ENGINE_WORKERS = re.compile(
-    r"sglang::scheduler|VLLM::Worker|^Worker(?:_|$)|VllmWorker|RayWorkerWrapper"
+    r"sglang::schedul|VLLM::Worker|^Worker(?:_|$)|VllmWorker|RayWorkerWrapper"
 )
 _DRIVERS = re.compile(
     r"TaskRunner|entrypoint|PPOTrainer|RolloutManager|run_grpo|Orchestrator|TrainingActor\b"
 )
 _LAUNCHERS = re.compile(r"torchrun|torch\.distributed\.run|pt_elastic|accelerate launch|srun\b")
 _OTHERS = re.compile(r"raylet|gcs_server|dashboard|ray::IDLE|RuntimeEnvAgent|detokenizer")
+_ROLE_OPTION = re.compile(r"--role[ =](trainer|actor|engine|rollout|driver)\b")
 _ACTOR_NAME = re.compile(r"ray::(?P<name>[\w\-]+?)[-_](?P<index>\d{1,5}):")
 
 
@@ -295,9 +321,14 @@ def who_by_process_name(name: str) -> Who:
     `ray::lm_policy-0:Class.method` and the classes that the frameworks use for each part.
     """
     role = role_by_process_name(name)
+    option = _ROLE_OPTION.search(name)
+    if option and role is None:
+        role = {"trainer": "trainer", "actor": "trainer", "driver": "driver"}.get(  # type: ignore[assignment]
+            option[1], "engine"
+        )
     inside = {part: int(number) for part, number in _TITLE_INSIDE.findall(name)}
     who = Who(role=role, worker=inside.get("TP"), replica=inside.get("DP"))
-    if role == "engine_worker" and who.worker is None and "scheduler" in name:
+    if role == "engine_worker" and who.worker is None and name.endswith("scheduler"):
         who = replace(who, worker=0)
     actor = _ACTOR_NAME.match(name)
     if actor and role == "trainer":

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
+import subprocess
 from collections.abc import Sequence
-from typing import IO
+from typing import BinaryIO
 
+from watchdog.intake.archives import (
+    MAX_NESTING,
+    ArchiveRefusedError,
+    Budget,
+    archive_kind,
+    members,
+    rewound,
+)
 from watchdog.intake.blocks import BlockKind, Context
-from watchdog.intake.documents import HEAD_CHARS, DocumentKind
-from watchdog.intake.line_reader import LineReader
+from watchdog.intake.documents import HEAD_CHARS, DocumentKind, flight_recorder
+from watchdog.intake.line_reader import LineReader, search_literals
+from watchdog.intake.literal_search import (
+    GrepFailedError,
+    GrepSearch,
+    LiteralSearch,
+    RegexSearch,
+    grep_is_usable,
+)
+from watchdog.intake.log_scan import scan
 from watchdog.intake.parts import Parts, who_by_file_name
 from watchdog.intake.prefixes import has_slurm_labels
 from watchdog.intake.sources import Progress, Source
-from watchdog.intake.text import decode, looks_binary
+from watchdog.intake.text import decode, encoding_of, looks_binary
 from watchdog.intake.times import moment_by_file_name
 
 MAX_DOCUMENT_BYTES = 64 * 2**20
@@ -44,32 +63,115 @@ class Reader:
         self._documents = documents
         self._blocks = blocks
         self._progress = progress
+        self._done = self._total = 0
+        self._literals = search_literals(blocks)
 
     def read_all(self, sources: Sequence[Source]) -> None:
         """Read each source; what fails costs a gap, and the rest is read."""
-        total = sum(source.size for source in sources)
-        done = 0
+        self._total = sum(source.size for source in sources)
         for source in sources:
-            if self._progress:
-                self._progress(source.name, done, total)
+            self._report(source.name, 0)
             try:
                 with source.open() as stream:
-                    self.read_stream(source.name, stream, source.size)
+                    self.read_stream(source.name, stream, source.size, str(source.path))
             except OSError as error:
                 self._parts.add_gap(source.name, f"cannot be read: {error.strerror or error}")
-            done += source.size
-        if self._progress:
-            self._progress("", total, total)
+            self._done += source.size
+        self._report("", 0)
 
-    def read_stream(self, name: str, stream: IO[bytes], size: int) -> None:
-        """Read one file's bytes."""
-        data = stream.read(MAX_WHOLE_BYTES)
-        if not data:
-            return
-        if looks_binary(data):
+    def read_stream(
+        self, name: str, stream: BinaryIO, size: int | None, path: str = "", nesting: int = 0
+    ) -> None:
+        """Read one file's bytes: an archive, a big log, or something small.
+
+        Args:
+            name: How the report calls it.
+            stream: Its bytes from the beginning.
+            size: How many, where that is known.
+            path: Where it lies, if it lies anywhere by itself.
+            nesting: How many archives it is in.
+        """
+        head = stream.read(MAX_WHOLE_BYTES)
+        kind = archive_kind(head[:512])
+        if kind:
+            self._read_archive(kind, name, rewound(head, stream), size or len(head), nesting)
+        elif flight_recorder.score_bytes(head[:65_536]) >= MIN_SCORE:
+            self._read_pickle(name, head + stream.read(MAX_DOCUMENT_BYTES - len(head)))
+        elif looks_binary(head):
             self._parts.add_gap(name, "is binary and of no known kind")
+        elif len(head) < MAX_WHOLE_BYTES:
+            if head:
+                self.read_text(name, decode(head))
+        elif self._best_document(decode(head[: HEAD_CHARS * 4])):
+            self.read_text(name, decode(head + stream.read(MAX_DOCUMENT_BYTES - len(head))))
+        else:
+            self._read_log(name, head, stream, size, path)
+
+    def _read_archive(
+        self, kind: str, name: str, stream: BinaryIO, size: int, nesting: int
+    ) -> None:
+        if nesting >= MAX_NESTING:
+            self._parts.add_gap(name, "is an archive inside an archive inside an archive")
             return
-        self.read_text(name, decode(data))
+        try:
+            if kind == "zip" and not stream.seekable():
+                stream = io.BytesIO(stream.read(MAX_DOCUMENT_BYTES))
+            for member, content, member_size in members(kind, stream, Budget(size)):
+                inside = f"{name}!{member}" if member else name.rsplit(".", 1)[0]
+                self.read_stream(inside, content, member_size, nesting=nesting + 1)
+        except ArchiveRefusedError as error:
+            self._parts.add_gap(name, str(error), "unpack it and pass the files")
+
+    def _read_log(
+        self, name: str, head: bytes, stream: BinaryIO, size: int | None, path: str
+    ) -> None:
+        """A big log: through `grep` if it is a plain file, through `re` otherwise."""
+        encoding, _ = encoding_of(head)
+        first = head[:65_536].decode(encoding, "replace").split("\n")
+        labels = has_slurm_labels(first)
+        if path and encoding == "utf-8" and grep_is_usable():
+            trial = Parts()
+            try:
+                with GrepSearch(path, self._literals) as grep:
+                    self._scan(name, rewound(head, stream), size, grep, trial, labels)
+                self._parts.absorb(trial)
+                return
+            except (GrepFailedError, OSError, subprocess.TimeoutExpired):
+                self._parts.add_note(f"{name}: searched without grep, which failed")
+        joined: BinaryIO = rewound(head, stream)
+        if encoding != "utf-8":
+            joined = codecs.EncodedFile(joined, "utf-8", encoding, "replace")
+            size = None
+        self._scan(name, joined, size, RegexSearch(self._literals), self._parts, labels)
+
+    def _scan(
+        self,
+        name: str,
+        stream: BinaryIO,
+        size: int | None,
+        search: LiteralSearch,
+        parts: Parts,
+        labels: bool,
+    ) -> None:
+        reader = LineReader(context_of(name), self._blocks, parts, labels)
+        try:
+            for done in scan(stream, size, search, reader):
+                self._report(name, done)
+        finally:
+            reader.close()
+
+    def _report(self, name: str, done: int) -> None:
+        if self._progress:
+            self._progress(name, self._done + done, self._total)
+
+    def _best_document(self, head: str) -> bool:
+        return any(kind.score(head[:HEAD_CHARS]) >= MIN_SCORE for kind in self._documents)
+
+    def _read_pickle(self, name: str, data: bytes) -> None:
+        try:
+            flight_recorder.parse_bytes(data, context_of(name), self._parts)
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+            self._parts.add_gap(name, f"a pickle that is not used: {error}"[:300])
 
     def read_text(self, name: str, text: str) -> None:
         """Read a whole text: as the document that it most likely is, otherwise as lines."""

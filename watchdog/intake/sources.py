@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import BinaryIO, Protocol
 
 from watchdog.errors import UnusableInputError
 from watchdog.intake.parts import Parts
@@ -32,7 +32,7 @@ class Source:
     path: Path
     size: int
 
-    def open(self) -> IO[bytes]:
+    def open(self) -> BinaryIO:
         """Open for reading; refuses what is not a regular file, without ever blocking.
 
         Raises:

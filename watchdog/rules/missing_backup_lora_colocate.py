@@ -28,8 +28,8 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.rules.answers import finding, quoted, refuted, seen
-from watchdog.rules.weights import (
+from watchdog.signs.answers import finding, quoted, refuted, seen
+from watchdog.signs.weights import (
     lora_flags,
     paused_without_copy,
     reads_weights,

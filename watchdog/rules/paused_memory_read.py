@@ -27,8 +27,8 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.rules.answers import finding, quoted, seen
-from watchdog.rules.weights import (
+from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.weights import (
     lora_flags,
     paused_without_copy,
     reads_weights,

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.rules.answers import finding, seen
+from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
 from watchdog.verdict import deaths, errors, odd_ranks, progress
 

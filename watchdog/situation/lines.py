@@ -51,6 +51,7 @@ CUDA_MEMORY_FAULT = re.compile(
 LOOPBACK = re.compile(
     r"Using the loopback address|remote=\[?(localhost|127\.)|connect(ing)? (to )?\[?127\.|Bootstrap: Using (lo|veth|docker)"
     r"|Unable to resolve hostname|connectFullMesh failed|ifname .{0,40}not found|Call to bind failed|No such device"
+    r"|Unable to find address for"
 )
 """An address that other hosts cannot reach."""
 

@@ -37,8 +37,8 @@ class Logs:
     """Questions about log lines. Lines without time keep the order of their file."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self._evidence = evidence
         self.events = evidence.log_events
+        self._times = _carried_times(self.events)
 
     def matching(self, expression: re.Pattern[str]) -> tuple[LogEvent, ...]:
         """The lines whose text matches."""
@@ -52,33 +52,26 @@ class Logs:
             for e in self.events
             if lines.TIME_OUT.search(e.text) or lines.PEER_LOST.search(e.text)
         ]
-        return min(found, key=_order) if found else None
+        return min(found, key=self.order) if found else None
 
     @cached_property
     def errors(self) -> tuple[LogEvent, ...]:
         """Errors of their own, earliest first; a retried request is none."""
-        return tuple(sorted((e for e in self.events if lines.is_error(e)), key=_order))
+        return tuple(sorted((e for e in self.events if lines.is_error(e)), key=self.order))
 
     @cached_property
     def deaths(self) -> tuple[LogEvent, ...]:
         """Lines that say that a process ended, earliest first."""
-        return tuple(sorted(self.matching(lines.DEATH), key=_order))
+        return tuple(sorted(self.matching(lines.DEATH), key=self.order))
 
     @cached_property
     def earliest_error(self) -> LogEvent | None:
         """The first error or death that no time-out line precedes."""
-        found = sorted({id(e): e for e in (*self.errors, *self.deaths)}.values(), key=_order)
+        found = sorted({id(e): e for e in (*self.errors, *self.deaths)}.values(), key=self.order)
         if not found:
             return None
         first, late = found[0], self.first_time_out
-        if (
-            late is not None
-            and first.time_s is not None
-            and late.time_s is not None
-            and late.time_s < first.time_s
-        ):
-            return None
-        return first
+        return None if late is not None and self.is_later(first, late) else first
 
     @cached_property
     def duration_s(self) -> float | None:
@@ -104,7 +97,23 @@ class Logs:
         awake = [e for e in trainer if lines.TRAINER_WAKE.search(e.text)]
         if not asleep and not awake:
             return None
-        return bool(asleep) and (not awake or _order(asleep[-1]) > _order(awake[-1]))
+        return bool(asleep) and (not awake or self.order(asleep[-1]) > self.order(awake[-1]))
+
+    def when(self, event: LogEvent) -> float | None:
+        """Time of the line, or of the last line with a time before it in the same file."""
+        return self._times.get(id(event))
+
+    def order(self, event: LogEvent) -> tuple[float, str, int]:
+        """Sort key: by time, then by place; lines without any time last."""
+        when = self.when(event)
+        return (when if when is not None else float("inf"), event.file, event.line)
+
+    def is_later(self, event: LogEvent, other: LogEvent) -> bool:
+        """Whether the first line came after the second, as far as one can tell."""
+        if event.file == other.file:
+            return event.line > other.line
+        when, then = self.when(event), self.when(other)
+        return when is not None and then is not None and when > then
 
     def of_engine(self, index: int | None) -> tuple[LogEvent, ...]:
         """The lines of one engine, in order; of those that belong to none with `None`."""
@@ -116,5 +125,13 @@ class Logs:
         return max(found, default=None)
 
 
-def _order(event: LogEvent) -> tuple[float, str, int]:
-    return (event.time_s if event.time_s is not None else float("inf"), event.file, event.line)
+def _carried_times(events: tuple[LogEvent, ...]) -> dict[int, float]:
+    """Times by identity of the event; a line without one has that of the line before it."""
+    found: dict[int, float] = {}
+    last: tuple[str, float] | None = None
+    for event in events:
+        if event.time_s is not None:
+            last = (event.file, event.time_s)
+        if last is not None and last[0] == event.file:
+            found[id(event)] = last[1]
+    return found

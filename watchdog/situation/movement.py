@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from watchdog.evidence import ActivitySample, Process, StackSample
 from watchdog.waits import StackWait
 from watchdog.waits.patterns import WaitKind
+from watchdog.waits.process import is_cut
 from watchdog.waits.stack import decisive_wait
 
 MIN_IO_BYTES_PER_S = 256 * 1024
@@ -120,6 +121,8 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     pair = _last_two(process)
     if pair is None:
         return Movement(None)
+    if is_cut(pair[1], pair[0]) or is_cut(pair[0], pair[1]):
+        return Movement(None, "one of the samples is cut")
     before, after = decisive_wait(pair[0]), decisive_wait(pair[1])
     seconds = _between(pair)
     if before is None or after is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from typing import Any
 
 from watchdog.evidence import Evidence, Flag, LogEvent, Process
 from watchdog.situation import lines
@@ -26,10 +27,12 @@ class Situation:
 
     Attributes:
         evidence: What it was made from.
+        memo: What later stages worked out once, e.g. the verdict.
     """
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
+        self.memo: dict[str, Any] = {}
 
     # -- processes ------------------------------------------------------------------------
 

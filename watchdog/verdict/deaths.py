@@ -7,7 +7,7 @@ import re
 from watchdog.evidence import LogEvent, Process
 from watchdog.findings import Culprit
 from watchdog.situation import Situation, lines
-from watchdog.verdict import odd_ranks
+from watchdog.verdict import errors, odd_ranks
 from watchdog.verdict.judgement import Judgement, accused, accused_by_log, name_of, names_of
 
 _MEMBERS = ("trainer", "engine", "engine_worker")
@@ -21,7 +21,7 @@ def dead_member(situation: Situation) -> Judgement | None:
     after the first. Who is stopped or blocked for sure at the same time is named as well.
     """
     dead = first_dead(situation)
-    if not dead:
+    if not dead or _failed_before(situation, dead[0]):
         return None
     blocked = odd_ranks.blocked_for_sure(situation)
     culprits = tuple(_one_each([*dead, *(blocked.culprits if blocked else ())]))
@@ -31,6 +31,19 @@ def dead_member(situation: Situation) -> Judgement | None:
     return Judgement(
         "crashed", f"{culprits[0].process} is gone: {culprits[0].why}", culprits, chain
     )
+
+
+def _failed_before(situation: Situation, dead: Culprit) -> bool:
+    """Whether an error of its own, or of anybody earlier, tells more than that it is gone."""
+    error = errors.fatal_error(situation)
+    if (
+        error is None
+        or dead.process in situation.processes
+        and situation.waits[dead.process].kind == "dead"
+    ):
+        return False
+    first = situation.logs.deaths[0] if situation.logs.deaths else None
+    return first is None or not situation.logs.is_later(error, first)
 
 
 def first_dead(situation: Situation) -> tuple[Culprit, ...]:
@@ -65,18 +78,12 @@ def _from_status(situation: Situation, process: Process) -> Culprit:
 def _from_log(situation: Situation) -> tuple[Culprit, ...]:
     late = situation.logs.first_time_out
     for event in situation.logs.deaths:
-        if late is not None and _after(event, late):
+        if late is not None and situation.logs.is_later(event, late):
             continue
         culprit = _named(situation, event)
         if culprit is not None:
             return (culprit,)
     return ()
-
-
-def _after(event: LogEvent, other: LogEvent) -> bool:
-    if event.time_s is None or other.time_s is None:
-        return event.file == other.file and event.line > other.line
-    return event.time_s > other.time_s
 
 
 def _named(situation: Situation, event: LogEvent) -> Culprit | None:

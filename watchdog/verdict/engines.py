@@ -23,6 +23,17 @@ _OWN_FAULT: tuple[WaitKind, ...] = (
 """Where a trainer does one of these, the engines are not to blame."""
 
 
+_IN_A_CALL: tuple[WaitKind, ...] = (
+    "engine_step",
+    "device_sync",
+    "lock",
+    "queue",
+    "sleep",
+    "unknown",
+)
+"""What an engine does that has taken a call and does not come back from it."""
+
+
 def stuck_engine(situation: Situation) -> Judgement | None:
     """An engine or one of its workers that shows by itself that it is stuck."""
     if situation.doing(*_OWN_FAULT):
@@ -114,7 +125,7 @@ def _stuck_step(situation: Situation) -> Judgement | None:
     if not callers and situation.trainers:
         return None
     for party in worker_parties(situation):
-        stuck = situation.doing("engine_step", "device_sync", "lock", among=party)
+        stuck = situation.doing(*_IN_A_CALL, among=party)
         if (
             not stuck
             or any(situation.moving(p) for p in stuck)
@@ -136,9 +147,9 @@ def _stuck_step(situation: Situation) -> Judgement | None:
 
 def _is_accepted(situation: Situation, stuck: tuple[Process, ...]) -> bool:
     """A single sample of a working engine proves nothing; a worker in a device wait does."""
-    return any(situation.moving(p) is False for p in stuck) or all(
-        situation.wait(p).passes(r"synchronize|_to_list|wait|Synchronize") for p in stuck
-    )
+    if any(situation.moving(p) is False for p in stuck) or situation.evidence.stall is not None:
+        return True
+    return all(situation.wait(p).passes(r"synchronize|_to_list|wait|Synchronize") for p in stuck)
 
 
 def _open_call(situation: Situation) -> Judgement | None:

@@ -28,13 +28,8 @@ def fatal_error(situation: Situation) -> LogEvent | None:
     """The first error that its writer did not survive, `None` where there is none."""
     late = situation.logs.first_time_out
     for event in situation.logs.errors:
-        if (
-            late is not None
-            and event.time_s is not None
-            and late.time_s is not None
-            and late.time_s < event.time_s
-        ):
-            return None
+        if late is not None and situation.logs.is_later(event, late):
+            continue
         if _is_member(situation, event) and not _survived(situation, event):
             return event
     return None
@@ -53,7 +48,7 @@ def _is_member(situation: Situation, event: LogEvent) -> bool:
 def _survived(situation: Situation, event: LogEvent) -> bool:
     """Whether its writer did useful work afterwards: a finished sync, an answered request."""
     for later in situation.evidence.log_events:
-        if not _same_writer(event, later) or not _is_later(event, later):
+        if not _same_writer(event, later) or not situation.logs.is_later(later, event):
             continue
         if lines.SYNC_END.search(later.text):
             return True
@@ -71,45 +66,57 @@ def _same_writer(event: LogEvent, later: LogEvent) -> bool:
     return event.pid is not None and later.pid == event.pid
 
 
-def _is_later(event: LogEvent, later: LogEvent) -> bool:
-    if event.file == later.file:
-        return later.line > event.line
-    return event.time_s is not None and later.time_s is not None and later.time_s > event.time_s
-
-
 def error_place(event: LogEvent) -> str:
     """The innermost functions of its traceback and its message: where it failed."""
-    functions = [
-        name for name in _FUNCTION.findall(event.text) if name not in ("wrapper", "<module>")
-    ]
-    message = next((line.strip() for line in reversed(event.text.splitlines()) if line.strip()), "")
+    frames = [line.split(" (", 1)[0] for line in event.fields.get("frames", "").splitlines()]
+    functions = frames or list(reversed(_FUNCTION.findall(event.text)))
+    names = [n for n in dict.fromkeys(functions) if n not in ("wrapper", "<module>", "<dictcomp>")]
+    last = next((line.strip() for line in reversed(event.text.splitlines()) if line.strip()), "")
+    message = event.fields.get("message", "") or last
     exception = event.fields.get("exception", "")
-    for name in (event.fields.get("function", ""), event.fields.get("where", "")):
-        if name and name not in functions:
-            functions.append(name)
-    path = " < ".join(reversed(functions[-8:]))
-    return " | ".join(
-        part
-        for part in (path, exception if exception not in message else "", message[:200])
-        if part
-    )
+    said = f"{exception}: {message}" if exception and exception not in message else message
+    return " | ".join(part for part in (" < ".join(names[:10]), said[:200]) if part)
 
 
 def _writer(situation: Situation, event: LogEvent) -> Culprit:
     """Who failed: the other actor that the error names, else whoever wrote it."""
     place = error_place(event)
     why = f"`{lines.exception_of(event) or event.kind}` in {place[:200]}"
-    named = [int(pid) for pid in _OTHER_ACTOR.findall(event.text)]
-    for pid in named:
-        process = _by_pid(situation, pid)
+    for pid in _named_pids(situation, event):
+        process, index = _by_pid(situation, pid), _engine_of_actor(situation, pid)
         if process is not None:
             return accused(situation, process, why, place)
-    if named and event.pid not in named:
-        return Culprit(f"pid {named[0]}", place, why, pid=named[0])
+        if pid != event.pid:
+            name = f"engine {index}" if index is not None else f"pid {pid}"
+            return Culprit(name, place, why, engine=index, pid=pid)
     process = _by_pid(situation, event.pid) or _by_rank(situation, event.rank)
     if process is not None and process.role != "driver":
         return accused(situation, process, why, place)
     return accused_by_log(event, why, place)
+
+
+def _named_pids(situation: Situation, event: LogEvent) -> list[int]:
+    """Processes of other actors whose failure this error passes on."""
+    near = [
+        e
+        for e in situation.evidence.log_events
+        if e.file == event.file and e.line == event.line and e.fields.get("task_pid", "").isdigit()
+    ]
+    return [
+        *(int(pid) for pid in _OTHER_ACTOR.findall(event.text)),
+        *(int(e.fields["task_pid"]) for e in near),
+    ]
+
+
+def _engine_of_actor(situation: Situation, pid: int) -> int | None:
+    """Index of the engine whose actor has this pid, as a table in the files says."""
+    for event in situation.evidence.log_events:
+        if (
+            event.fields.get("actor_pid") == str(pid)
+            and event.fields.get("engine_index", "").isdigit()
+        ):
+            return int(event.fields["engine_index"])
+    return None
 
 
 def _by_pid(situation: Situation, pid: int | None) -> Process | None:

@@ -55,13 +55,29 @@ def blocked_for_sure(situation: Situation) -> Judgement | None:
 
 def odd_ranks(situation: Situation) -> tuple[Process, ...]:
     """The most suspicious trainers that are in no collective, all of one kind; may be empty."""
-    waiting = situation.doing(*WAITING_TOGETHER)
+    waiting = waiting_together(situation)
     odd = tuple(p for p in situation.trainers if p not in waiting and _is_known(situation, p))
     for kind in SUSPICION:
         found = situation.doing(kind, among=odd)
         if found:
             return found
     return ()
+
+
+def waiting_together(situation: Situation) -> tuple[Process, ...]:
+    """Trainers in a collective, on the host or on the device.
+
+    A rank that synchronises its device in the function from which others call a collective has
+    enqueued the same one and waits for it there.
+    """
+    inside = situation.doing(*WAITING_TOGETHER)
+    functions = {f.function for p in inside for f in situation.wait(p).path[:2]}
+    on_device = tuple(
+        p
+        for p in situation.doing("device_sync")
+        if (path := situation.wait(p).path) and path[0].function in functions
+    )
+    return (*inside, *on_device)
 
 
 def _is_known(situation: Situation, process: Process) -> bool:
@@ -79,7 +95,7 @@ def odd_rank(situation: Situation) -> Judgement | None:
     found = odd_ranks(situation)
     if not found:
         return None
-    waiting = tuple(p for p in situation.doing(*WAITING_TOGETHER) if p not in found)
+    waiting = tuple(p for p in waiting_together(situation) if p not in found)
     kind = situation.wait(found[0]).kind
     if kind in ("rpc", "await", "queue"):
         return targets.end_of_chain(situation, found, waiting)

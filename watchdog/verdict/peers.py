@@ -11,6 +11,9 @@ from watchdog.verdict.groups import class_key, phrase
 from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, rank_range
 
 
+_LAUNCHING = r"ncclLocalOpAppend|ncclProxySaveOp"
+
+
 def classes(situation: Situation) -> tuple[tuple[Process, ...], ...]:
     """The trainers in collectives by what they wait in, smallest class first."""
     found: dict[tuple[object, ...], list[Process]] = {}
@@ -66,6 +69,9 @@ def same_collective(situation: Situation) -> Judgement | None:
     missing = sorted(expected - {p.rank for p in members if p.rank is not None})
     if missing and situation.evidence.origin != "files":
         return _absent(situation, missing, members)
+    if wait.kind == "rendezvous" and len(members) == len(situation.trainers):
+        reason = f"{names_of(members)}: {phrase(wait)}, and it does not come about."
+        return Judgement("hung", reason)
     if missing or len(members) < 2:
         return None
     return Judgement(
@@ -89,3 +95,22 @@ def _absent(situation: Situation, missing: list[int], members: tuple[Process, ..
         culprits,
         (f"{names_of(members)} wait in {operation} for {rank_range(missing)}",),
     )
+
+
+def lagging(situation: Situation) -> Judgement | None:
+    """One rank that has not finished launching what the others are in, by NCCL's own count."""
+    spinning = situation.at(_LAUNCHING)
+    told = [e for e in situation.evidence.log_events if e.kind == "ras_behind"]
+    ranks = {e.rank for e in told if e.rank is not None}
+    found = tuple(p for p in situation.trainers if p in spinning or p.rank in ranks)
+    if not found or len(found) * 2 > max(len(situation.trainers), 3):
+        return None
+    line = f": `{told[0].text.strip()[:160]}`" if told else ""
+    culprits = tuple(
+        accused(situation, p, f"{name_of(p)} has not finished launching the collective{line}")
+        for p in found
+    )
+    others = tuple(p for p in situation.trainers if p not in found)
+    chain = (f"{names_of(others)} wait in the collective for {names_of(found)}",) if others else ()
+    reason = f"{names_of(found)}: {phrase(situation.wait(found[0]))}, and behind the others."
+    return Judgement("hung", reason, culprits, chain)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from watchdog.findings import Group, Verdict
 from watchdog.situation import Situation
-from watchdog.verdict import deaths, engines, errors, odd_ranks, peers, progress
+from watchdog.verdict import deaths, engines, errors, network, odd_ranks, peers, progress
 from watchdog.verdict.groups import groups_of
 from watchdog.verdict.judgement import Judgement
 
@@ -16,7 +16,9 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     odd_ranks.blocked_for_sure,
     progress.healthy,
     progress.moving,
+    network.unreachable_address,
     engines.stuck_engine,
+    peers.lagging,
     odd_ranks.odd_rank,
     peers.different_collectives,
     peers.same_collective,
@@ -26,7 +28,14 @@ kernel says is sure; what moves is not hung; then the odd one out, and the end o
 
 
 def verdict_of(situation: Situation) -> Verdict:
-    """Judge the situation: the first judge that can say something decides."""
+    """Judge the situation, once: the first judge that can say something decides."""
+    if "verdict" not in situation.memo:
+        situation.memo["verdict"] = _judged(situation)
+    verdict: Verdict = situation.memo["verdict"]
+    return verdict
+
+
+def _judged(situation: Situation) -> Verdict:
     judgement = next((j for j in (judge(situation) for judge in JUDGES) if j is not None), None)
     if judgement is None:
         judgement = Judgement("unknown", _why_unknown(situation))

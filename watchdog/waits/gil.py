@@ -29,7 +29,12 @@ def holder(process: Process) -> StackWait | None:
     thread = _owner(process.stacks[-1])
     if thread is None:
         return None
-    if _is_blocked_in_c(thread) or _starves_others(process.stacks[-1], thread):
+    native = next(
+        (t for s in process.stacks[-2:] if (t := _owner(s)) and _is_blocked_in_c(t)), None
+    )
+    if native is not None:
+        return stack_wait(native)
+    if _starves_others(process.stacks[-1], thread):
         return stack_wait(thread)
     if _stood_still(process.stacks, thread) or _heartbeat_is_silent(process):
         return stack_wait(thread)

@@ -96,22 +96,32 @@ def first_match(frame: Frame, outer: tuple[Frame, ...], table: Iterable[Pattern]
     return next((row for row in table if row.matches(frame, outer)), None)
 
 
-LIBRARY_FILES = re.compile(
-    r"(^|/)(torch|ray|asyncio|concurrent|multiprocessing|threading\.py|selectors\.py|socket\.py|ssl\.py"
-    r"|http|urllib3?|requests|httpx|httpcore|aiohttp|anyio|uvicorn|starlette|zmq|queue\.py"
-    r"|subprocess\.py|contextlib\.py|functools\.py|selectors|accelerate|wrapt|click|runpy\.py)(/|$)"
-    r"|^<|\.so(\.|$)|^python3|reloadable_process_group\.py|tracking_utils/|utils/timer\.py|utils/nsys\.py"
-    r"|watchdog/adapters|single_controller/"
+_INSTALLED = re.compile(r"^.*?/(?:site|dist)-packages/|^.*?/lib(?:64)?/python3\.\d+/")
+_LIBRARIES = re.compile(
+    r"^(torch|ray|asyncio|concurrent|multiprocessing|http|urllib3?|requests|httpx|httpcore|aiohttp"
+    r"|anyio|uvicorn|starlette|zmq|accelerate|wrapt|click|importlib|xmlrpc|socketserver"
+    r")(/|\.py$)|(^|/)watchdog/(adapters|section|monitor|call_site)(/|\.py$)"
+    r"|^[a-z_]+\.so|\.so(\.\d+)*$|^<|^python3"
+    r"|^(threading|selectors|socket|ssl|queue|subprocess|contextlib|functools|runpy|socketserver"
+    r"|_weakrefset|weakref)\.py$"
 )
-"""Files of frames that carry no information about whose code waits."""
+_WRAPPERS = re.compile(
+    r"reloadable_process_group\.py$|tracking_utils/|utils/timer\.py$|utils/nsys\.py$"
+    r"|single_controller/|profiling\.py$|c10d_logger\.py$|_contextlib\.py$"
+)
+
+
+def package_path(path: str) -> str:
+    """The path from the package on: where it is installed is left out."""
+    return _INSTALLED.sub("", path)
+
+
+def is_library(frame: Frame) -> bool:
+    """Whether the frame says nothing about whose code waits: native, library or wrapper."""
+    path = package_path(frame.file)
+    return frame.native or bool(_LIBRARIES.search(path) or _WRAPPERS.search(path))
 
 
 def own_frames(frames: Iterable[Frame]) -> tuple[Frame, ...]:
     """The frames of the user's and the framework's own code, innermost first."""
-    return tuple(
-        frame
-        for frame in frames
-        if not frame.native
-        and not LIBRARY_FILES.search(frame.file)
-        and frame.function != "<module>"
-    )
+    return tuple(f for f in frames if f.function != "<module>" and not is_library(f))

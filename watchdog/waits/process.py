@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from watchdog.evidence import Collective, Frame, Process, StackSample
 from watchdog.waits import gil, kernel
-from watchdog.waits.patterns import WaitKind, own_frames
+from watchdog.waits.patterns import WaitKind, own_frames, package_path
 from watchdog.waits.stack import StackWait, decisive_wait
 
 SETUP_OPS = frozenset({"new_group", "init_process_group", "new_subgroups", "split_group"})
@@ -101,7 +101,39 @@ def wait_of(process: Process) -> Wait:
 
 
 def _last_stack(process: Process) -> StackSample | None:
-    return next((s for s in reversed(process.stacks) if any(t.frames for t in s.threads)), None)
+    """The newest sample; the one before if that shows the same calls and more of them.
+
+    A dump that was cut, and one without native frames, say less than their predecessor.
+    """
+    usable = [s for s in process.stacks if any(t.frames for t in s.threads)]
+    if len(usable) >= 2:
+        before, after = usable[-2:]
+        if is_cut(after, before):
+            return before
+        if not _is_native(after) and _is_native(before):
+            if _python_calls(after) == _python_calls(before):
+                return before
+    return usable[-1] if usable else None
+
+
+def is_cut(sample: StackSample, whole: StackSample) -> bool:
+    """Whether the main thread of a sample is the beginning of that of the other."""
+    few, many = _calls(sample), _calls(whole)
+    return len(few) < len(many) and many[: len(few)] == few
+
+
+def _calls(sample: StackSample) -> list[tuple[str, int]]:
+    main = next((t for t in sample.threads if t.frames), None)
+    return [(f.function, f.line) for f in main.frames if "0x" not in f.function] if main else []
+
+
+def _is_native(sample: StackSample) -> bool:
+    return any(frame.native for thread in sample.threads for frame in thread.frames)
+
+
+def _python_calls(sample: StackSample) -> list[tuple[str, int]]:
+    main = next((t for t in sample.threads if t.frames), None)
+    return [(f.function, f.line) for f in main.frames if not f.native] if main else []
 
 
 def _from_stack(told: StackWait) -> Wait:
@@ -206,12 +238,10 @@ def _place(frame: Frame) -> str:
 
 
 def _short(path: str) -> str:
-    """The path from the package on: what tells two machines' copies apart is left out."""
-    found = re.search(r"(?:site|dist)-packages/(.+)$", path)
-    if found:
-        return found.group(1)
-    parts = path.split("/")
-    return "/".join(parts[-4:]) if len(parts) > 4 else path
+    """The package's path, or the last parts of one that is not installed."""
+    short = package_path(path)
+    parts = short.split("/")
+    return "/".join(parts[-4:]) if short == path and len(parts) > 4 else short
 
 
 def _with_place(wait: Wait, process: Process) -> Wait:

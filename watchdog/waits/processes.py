@@ -33,7 +33,6 @@ LOCKS: tuple[Pattern, ...] = (
         r"(writer|reader)_lock",
     ),
     Pattern("lock", r"(acquire|wait_for|poll|take|grab)\w*_lock|_lock_and_\w+"),
-    Pattern("lock", r"wait", r"threading\.py$", "event", under=r"wait_for|lock|acquire"),
 )
 
 NATIVE_LOCKS: tuple[Pattern, ...] = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from watchdog.evidence import Frame, StackSample, ThreadStack
 from watchdog.waits import collectives, processes, work
-from watchdog.waits.patterns import Pattern, WaitKind, first_match, own_frames
+from watchdog.waits.patterns import Pattern, WaitKind, first_match, is_library, own_frames
 
 TELLING: tuple[Pattern, ...] = (
     *collectives.NATIVE_RENDEZVOUS,
@@ -78,9 +78,9 @@ def stack_wait(thread: ThreadStack) -> StackWait:
             hint = (index, weak)
     if hint is not None:
         return _told(thread, *hint)
-    return StackWait(
-        "unknown", frames[0].function if frames else "", frames[:1], own_frames(frames), thread
-    )
+    own = own_frames(frames)
+    operation = (own or frames)[0].function if frames else ""
+    return StackWait("unknown", operation, frames[:1], own, thread)
 
 
 def _told(thread: ThreadStack, index: int, row: Pattern) -> StackWait:
@@ -92,10 +92,10 @@ def _told(thread: ThreadStack, index: int, row: Pattern) -> StackWait:
         frame = frames[offset]
         next_row = first_match(frame, frames[offset + 1 :], TELLING)
         if next_row is None:
-            if frame.native or not own_frames((frame,)):
+            if is_library(frame):
                 continue
             break
-        if kind == "rendezvous" and next_row.kind == "collective" and not frame.native:
+        if kind == "rendezvous" and next_row.kind == "collective":
             kind, note = "collective", "setting up its communicator"
         elif next_row.kind != kind:
             break
@@ -150,6 +150,9 @@ def decisive_wait(sample: StackSample) -> StackWait | None:
         for wait in waits:
             if wait is not main and wait.kind == kind and _does_work(wait):
                 return wait
+    if main.kind in ("idle", "await"):
+        handler = next((w for w in waits if w is not main and w.kind != "idle" and w.path), None)
+        return handler or main
     return main
 
 

@@ -27,6 +27,7 @@ class Context:
         file_who: What the name of the file says.
         who: What a heading says (`### actor rank 3`, `pid=402 cmd=…`, `== 9310`).
         moment: Time of the heading, or of the file name.
+        title: The heading or command itself.
         order: Grows from part to part of one file, and with `t1`, `t2`, `after` in its name.
     """
 
@@ -34,6 +35,7 @@ class Context:
     file_who: Who = NOBODY
     who: Who = NOBODY
     moment: Moment | None = None
+    title: str = ""
     order: float = 0.0
 
 
@@ -57,7 +59,10 @@ class Block:
 class BlockKind(Protocol):
     """What a module of this package offers."""
 
-    LINE_LITERALS: Sequence[str]
+    @property
+    def LINE_LITERALS(self) -> Sequence[str]:  # noqa: N802 - a constant of the module
+        """Strings of which at least one stands in every first line."""
+        ...
 
     def opens(self, text: str) -> bool:
         """Whether a block of this kind begins with this line."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from watchdog.intake.blocks import Block
-from watchdog.intake.log_lines import events_of_line
+from watchdog.intake.log_lines.table import KNOWN_LINES
 from watchdog.intake.parts import Parts, RawEvent
 from watchdog.masking import mask_text
 
@@ -73,7 +73,7 @@ def parse(block: Block, parts: Parts) -> None:
     )
     parts.add_event(event)
     for end in ends[-3:]:
-        for kind, more in events_of_line(end):
+        for kind, more in KNOWN_LINES.events(end):
             if kind != "error":
                 parts.add_event(
                     RawEvent(kind, event.text, event.file, event.line, event.moment, who, more)

@@ -31,7 +31,7 @@ Repeated events are folded: the first few and the last few are kept, and the las
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 MAX_FIELD_CHARS = 500
@@ -60,20 +60,36 @@ def line_kind(kind: str, literal: str | tuple[str, ...], pattern: str, **fields:
     return LineKind(kind, literals, re.compile(pattern), fields)
 
 
-def events_of_line(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Kind and fields of everything that one message means; nothing for an unknown line."""
-    from watchdog.intake.log_lines.table import FAMILIES
+class LineTable:
+    """Known lines, found by their literals first.
 
-    seen = set()
-    for entry in FAMILIES:
-        if not any(literal in text for literal in entry.literals):
-            continue
-        match = entry.pattern.search(text)
-        if match and entry.kind not in seen:
-            seen.add(entry.kind)
-            found = {
-                name: value[:MAX_FIELD_CHARS]
-                for name, value in match.groupdict().items()
-                if value is not None
-            }
-            yield entry.kind, {**entry.fields, **found}
+    Args:
+        entries: All of them, in order of precedence.
+    """
+
+    def __init__(self, entries: Sequence[LineKind]) -> None:
+        by_literal: dict[str, list[int]] = {}
+        for index, entry in enumerate(entries):
+            for literal in entry.literals:
+                by_literal.setdefault(literal, []).append(index)
+        self._entries = tuple(entries)
+        self._literals = tuple(by_literal.items())
+
+    def events(self, text: str) -> Iterator[tuple[str, dict[str, str]]]:
+        """Kind and fields of everything that one message means; nothing for an unknown line.
+
+        Of several entries of one kind the first wins, and an access line that is a control call
+        is not an `http_access` as well.
+        """
+        found = [indices for literal, indices in self._literals if literal in text]
+        seen: set[str] = set()
+        for index in sorted({index for indices in found for index in indices}):
+            entry = self._entries[index]
+            if entry.kind in seen or (entry.kind == "http_access" and "engine_control" in seen):
+                continue
+            match = entry.pattern.search(text)
+            if match:
+                seen.add(entry.kind)
+                groups = match.groupdict().items()
+                fields = {name: value[:MAX_FIELD_CHARS] for name, value in groups if value}
+                yield entry.kind, {**entry.fields, **fields}

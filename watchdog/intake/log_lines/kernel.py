@@ -30,7 +30,8 @@ LINES = (
     line_kind(
         "nfs_mount",
         (" type nfs", " type lustre", " type fuse", " type ceph", " type beegfs", " type gpfs"),
-        r"(?P<server>\S{1,200}) on (?P<path>\S{1,300}) type (?P<type>nfs\d?|lustre|fuse\S*|ceph|beegfs|gpfs)",
+        r"(?P<server>\S{1,200}) on (?P<path>\S{1,300})"
+        r" type (?P<type>nfs\d?|lustre|fuse\S*|ceph|beegfs|gpfs)",
     ),
     line_kind(
         "segfault",

@@ -25,7 +25,7 @@ LINES = (
     line_kind(
         "nccl_work_status",
         "failure detected by watchdog at work sequence id",
-        _GROUP + r".{0,40}work sequence id: (?P<seq>\d+) PG status:"
+        _GROUP + r".{0,120}?work sequence id: (?P<seq>\d+) PG status:"
         r" last enqueued work: (?P<last_enqueued>-?\d+),"
         r" last completed work: (?P<last_completed>-?\d+)",
     ),
@@ -57,6 +57,15 @@ LINES = (
         r"taking the entire process down|watchdog thread terminated with exception",
     ),
     line_kind(
+        "nccl_note",
+        (
+            "Stack trace of the failed collective",
+            "Some NCCL operations",
+            "Observed flight recorder",
+        ),
+        r"Stack trace of the failed collective|Some NCCL operations|Observed flight recorder",
+    ),
+    line_kind(
         "nccl_version",
         ("NCCL version ", "nccl=="),
         r"(?:NCCL version |using nccl==)(?P<version>\d[\d.]*)(?:\+cuda(?P<cuda>[\d.]+))?",
@@ -64,7 +73,8 @@ LINES = (
     line_kind(
         "nccl_interface",
         ("Bootstrap: Using", "Bootstrap : Using", "NET/Socket : Using"),
-        r"(?:Bootstrap ?:|NET/Socket :) Using (?:\[\d+\])?(?P<interface>[\w.\-]+):(?P<address>[\d.a-f:]+)",
+        r"(?:Bootstrap ?:|NET/Socket :) Using (?:\[\d+\])?"
+        r"(?P<interface>[\w.\-]+):(?P<address>[\d.a-f:]+)",
     ),
     line_kind(
         "nccl_transport",

@@ -29,13 +29,15 @@ LINES = (
         "engine_load",
         "#running-req:",
         r"Decode batch.{0,3} ?#running-req: (?P<running>\d+)(?:, #full token: \d+)?"
-        r"(?:, #token: (?P<tokens>\d+))?(?:.{0,120}?throughput \(token/s\): (?P<throughput>[\d.]+))?"
+        r"(?:, #token: (?P<tokens>\d+))?"
+        r"(?:.{0,120}?throughput \(token/s\): (?P<throughput>[\d.]+))?"
         r"(?:.{0,60}?#queue-req: (?P<queued>\d+))?",
     ),
     line_kind(
         "engine_load",
         "Prefill batch",
-        r"Prefill batch.{0,200}?#running-req: (?P<running>\d+)(?:.{0,80}?#queue-req: (?P<queued>\d+))?",
+        r"Prefill batch.{0,200}?#running-req: (?P<running>\d+)"
+        r"(?:.{0,80}?#queue-req: (?P<queued>\d+))?",
         batch="prefill",
     ),
     line_kind(
@@ -48,7 +50,8 @@ LINES = (
     line_kind(
         "engine_control",
         ("nload Lora adapter", "unloading completes", "nloaded LoRA"),
-        r"(?:LoRA adapter unloading completes|[Uu]nloaded LoRA|[Uu]nload Lora adapter (?:done|complete\w*|finish\w*))",
+        r"(?:LoRA adapter unloading completes|[Uu]nloaded LoRA"
+        r"|[Uu]nload Lora adapter (?:done|complete\w*|finish\w*))",
         op="unload_lora",
         stage="end",
     ),
@@ -76,7 +79,8 @@ LINES = (
     line_kind(
         "engine_exception",
         "hit an exception",
-        r"(?P<part>Scheduler|Detokenizer\w*|TokenizerManager\w*|DataParallelController) hit an exception",
+        r"(?P<part>Scheduler|Detokenizer\w*|TokenizerManager\w*|DataParallelController)"
+        r" hit an exception",
     ),
     line_kind("engine_child_failed", "Received sigquit from a child process", r"Received sigquit"),
     line_kind(

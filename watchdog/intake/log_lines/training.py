@@ -46,7 +46,8 @@ LINES = (
     line_kind(
         "sync_done",
         ("eights broadcasted in", "eight sync done", "weights from disk done", "eights updated"),
-        r"(?i:weights broadcasted in|weight sync done in|loading weights from disk done in|weights updated in)"
+        r"(?i:weights broadcasted in|weight sync done in"
+        r"|loading weights from disk done in|weights updated in)"
         r" (?P<elapsed_s>[\d.]+) ?s(?: \(version (?P<version>\d+)\))?",
     ),
     line_kind(
@@ -89,7 +90,8 @@ LINES = (
     line_kind(
         "progress",
         ("it/s", "s/it", "?it"),
-        r"(?P<name>[^|\[\]]{0,60}?):? +(?P<percent>\d{1,3})%\|.{0,40}\| *(?P<done>\d+)/(?P<total>\d+)"
+        r"(?P<name>[^|\[\]]{0,60}?):? +(?P<percent>\d{1,3})%\|.{0,40}"
+        r"\| *(?P<done>\d+)/(?P<total>\d+)"
         r" \[(?P<elapsed>[\d:]+)",
         form="bar",
     ),
@@ -108,7 +110,8 @@ LINES = (
     line_kind(
         "progress",
         ("micro_batch ", "bucket ", "Step ", "step ", "rollouts done", "Iteration ", "iteration "),
-        r"(?P<name>micro_batch|bucket|[Tt]rain step|Step|step|iteration|Iteration)s?:? +\[?(?P<done>\d+)\]?"
+        r"(?P<name>micro_batch|bucket|[Tt]rain step|Step|step"
+        r"|iteration|Iteration)s?:? +\[?(?P<done>\d+)\]?"
         r"/ *(?P<total>\d+)(?:.{0,40}?seq=(?P<seq>\d+))?",
     ),
     line_kind(
@@ -121,6 +124,13 @@ LINES = (
         ("step:", "step ", "Step "),
         r"\b(?P<name>[Ss]tep)[: ] ?(?P<done>\d+)\b(?! ?/)(?= ?[-:|]| loss| \w+ )",
     ),
+    line_kind(
+        "engine_address",
+        "engine ",
+        r"^engine (?P<engine_index>\d{1,5})\s+(?P<url>https?://\S{1,200})"
+        r"(?:.{0,40}?pid (?P<actor_pid>\d{1,9}))?",
+    ),
+    line_kind("progress", "wc -l", r"^\W*(?P<name>.{1,120}?wc -l)\W+(?P<done>\d+)$"),
     line_kind("rollout_done", "rollout ", r"\brollout (?P<done>\d+)[: ]"),
     line_kind(
         "terminated", "terminate called", r"terminate called after throwing (?P<what>.{1,120})"

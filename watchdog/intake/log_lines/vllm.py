@@ -18,7 +18,8 @@ LINES = (
     line_kind(
         "engine_load",
         "Avg generation throughput",
-        r"(?:Engine (?P<replica>\d{1,4}): )?.{0,80}Avg generation throughput: (?P<throughput>[\d.]+)"
+        r"(?:Engine (?P<replica>\d{1,4}): )?.{0,80}"
+        r"Avg generation throughput: (?P<throughput>[\d.]+)"
         r" tokens/s, Running: (?P<running>\d+) reqs?, Waiting: (?P<queued>\d+) reqs?",
     ),
     line_kind(

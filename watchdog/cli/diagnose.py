@@ -1,0 +1,121 @@
+"""`miles-watchdog diagnose`: the verdict on files from somebody else's hang."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from watchdog.evidence import Evidence
+    from watchdog.findings import Diagnosis
+    from watchdog.intake.sources import Progress
+
+EXIT_NO_CAUSE = 3
+# Below this the reading is over before a bar can be seen.
+BAR_FROM_BYTES = 32 * 2**20
+
+
+@click.command("diagnose")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as JSON.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print it as Markdown.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Also write report.json, report.md and evidence.json there.",
+)
+def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: Path | None) -> None:
+    r"""Say who holds a job up and why, from files of any name.
+
+    PATHS are files, folders and archives: py-spy, gdb and faulthandler dumps, logs of trainer
+    and engines, launch scripts and configurations, flight-recorder dumps, output of ps, dmesg,
+    nvidia-smi, pip list … What each is, is told by its content. Nothing is executed, nothing is
+    unpacked to disk, nothing leaves the machine.
+
+    \b
+    Exit status:
+      0  a cause was named
+      3  none could be (the report says what to collect next)
+      2  the input was unusable (standard error says which file and why)
+    """
+    if as_json and as_markdown:
+        raise click.UsageError("--json and --markdown exclude each other")
+    from watchdog.diagnosis import diagnose
+
+    from watchdog.intake import evidence_from_paths
+
+    with _progress_bar() as progress:
+        evidence = evidence_from_paths(paths, progress)
+    diagnosis = diagnose(evidence)
+    _print(evidence, diagnosis, as_json, as_markdown)
+    if output is not None:
+        _write(evidence, diagnosis, output)
+    sys.exit(0 if diagnosis.causes else EXIT_NO_CAUSE)
+
+
+def _print(evidence: Evidence, diagnosis: Diagnosis, as_json: bool, as_markdown: bool) -> None:
+    from watchdog.reports import json_report, markdown, terminal
+
+    if as_json:
+        click.echo(json_report.render(evidence, diagnosis, None), nl=False)
+    elif as_markdown:
+        click.echo(markdown.render(evidence, diagnosis, None), nl=False)
+    else:
+        terminal.print_report(evidence, diagnosis, None)
+
+
+def _write(evidence: Evidence, diagnosis: Diagnosis, folder: Path) -> None:
+    from watchdog.reports import json_report, markdown
+
+    from watchdog.errors import WatchdogError
+    from watchdog.serialization import evidence_to_json
+
+    texts = {
+        "report.json": json_report.render(evidence, diagnosis, None),
+        "report.md": markdown.render(evidence, diagnosis, None),
+        "evidence.json": evidence_to_json(evidence),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WatchdogError(f"{folder}: cannot be written: {error.strerror}") from error
+    click.echo(f"written: {', '.join(str(folder / name) for name in texts)}", err=True)
+
+
+@contextlib.contextmanager
+def _progress_bar() -> Iterator[Progress | None]:
+    """A bar on standard error for long inputs, nothing where nobody looks at it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("reading {task.description}"),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, visible=False)
+
+        def report(name: str, done_bytes: int, total_bytes: int) -> None:
+            bar.update(
+                task,
+                description=name[-48:],
+                completed=done_bytes,
+                total=total_bytes,
+                visible=total_bytes >= BAR_FROM_BYTES,
+            )
+
+        yield report

@@ -1,0 +1,73 @@
+"""`ray list actors`: which actors are alive, by class, name, node and pid."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from watchdog.evidence import ProcessStatus
+from watchdog.intake.blocks import Block
+from watchdog.intake.parts import Parts, ProcessPart, Who
+from watchdog.intake.prefixes import role_by_process_name
+
+LINE_LITERALS = ("ACTOR_ID",)
+MAX_ROWS = 10_000
+
+_HEADER = re.compile(r"\s*ACTOR_ID\s+CLASS_NAME\s+STATE\b")
+_ROW = re.compile(r"\s*\d+\s+[0-9a-f]{16,56}\s+\S+\s+[A-Z_]+\b")
+_INDEX = re.compile(r"[-_](\d{1,5})$")
+_STATUS: dict[str, ProcessStatus] = {"ALIVE": "running", "DEAD": "dead"}
+
+
+def opens(text: str) -> bool:
+    """The header of the table."""
+    return "ACTOR_ID" in text and _HEADER.match(text) is not None
+
+
+def continues(text: str, block: Block) -> bool:
+    """Rows that begin with a number and an id."""
+    return len(block.lines) < MAX_ROWS and _ROW.match(text) is not None
+
+
+def parse(block: Block, parts: Parts) -> None:
+    """One part for each actor that trains or generates."""
+    for line in block.lines[1:]:
+        row = _cells(line)
+        role = role_by_process_name(row.get("CLASS_NAME", ""))
+        pid = row.get("PID", "")
+        if role is None or not pid.isdigit() or len(pid) > 9:
+            continue
+        who = Who(
+            pid=int(pid),
+            role=role,
+            actor=row["CLASS_NAME"],
+            command=f"ray::{row['CLASS_NAME']}",
+            by=(f"actor table ({row.get('NAME') or row['CLASS_NAME']})",),
+        )
+        index = _INDEX.search(row.get("NAME", ""))
+        if index and role == "trainer":
+            who = replace(who, rank=int(index[1]))
+        elif index and role == "engine":
+            who = replace(who, engine=int(index[1]))
+        state = row.get("STATE", "")
+        parts.add_process(
+            ProcessPart(
+                who=who,
+                file=block.context.file,
+                moment=block.context.moment,
+                order=block.context.order,
+                status=_STATUS.get(state, "unknown"),
+                status_detail=f"Ray actor {state}" if state != "ALIVE" else "",
+            )
+        )
+
+
+def _cells(line: str) -> dict[str, str]:
+    """Cells by what they look like: names may be empty, and columns do not line up."""
+    _, _, name_of_class, state, *rest = line.split()
+    cells = {"CLASS_NAME": name_of_class, "STATE": state}
+    rest = rest[1:]  # the job
+    if rest and not re.fullmatch(r"[0-9a-f]{40,}", rest[0]) and not rest[0].isdigit():
+        cells["NAME"] = rest[0]
+    cells["PID"] = next((cell for cell in reversed(rest) if cell.isdigit() and len(cell) < 10), "")
+    return cells

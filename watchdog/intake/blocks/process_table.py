@@ -1,0 +1,85 @@
+"""`ps` and `top`: which processes were there, in which state."""
+
+from __future__ import annotations
+
+import re
+
+from watchdog.evidence import ActivitySample, ProcessStatus, ThreadActivity
+from watchdog.intake.blocks import Block
+from watchdog.intake.parts import Parts, ProcessPart, Who
+from watchdog.intake.prefixes import role_by_process_name, who_by_process_name
+from watchdog.masking import mask_text
+
+LINE_LITERALS = ()  # not what logs hold
+MAX_ROWS = 5_000
+
+_HEADER = re.compile(
+    r"\s*(?:(?:USER|UID|F|S|PPID|HOST)\s+)*\S*\s*\bPID\s.*\b(?:COMMAND|CMD|ARGS)\s*$"
+)
+_STATUS: dict[str, ProcessStatus] = {
+    "D": "uninterruptible",
+    "T": "stopped",
+    "t": "stopped",
+    "Z": "zombie",
+    "X": "dead",
+}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt]?)$")
+_SCALE = {"": 1024, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+
+
+def opens(text: str) -> bool:
+    """The header: it names PID and ends with the command's column."""
+    return "PID" in text and len(text) < 400 and _HEADER.match(text) is not None
+
+
+def continues(text: str, block: Block) -> bool:
+    """Rows: as many columns as the header has, a number where the pid stands."""
+    if len(block.lines) > MAX_ROWS:
+        return False
+    columns = block.lines[0].split()
+    row = text.split(None, len(columns) - 1)
+    return len(row) >= len(columns) - 1 and row[columns.index("PID")].isdigit()
+
+
+def parse(block: Block, parts: Parts) -> None:
+    """One part for each process that has to do with the job."""
+    columns = block.lines[0].split()
+    for line in block.lines[1:]:
+        row = dict(zip(columns, line.split(None, len(columns) - 1), strict=False))
+        command = mask_text(row.get("COMMAND") or row.get("CMD") or row.get("ARGS") or "")[:2000]
+        pid = row["PID"]
+        if not command or len(pid) > 9 or role_by_process_name(command) in (None, "other"):
+            continue
+        state = (row.get("STAT") or row.get("S") or "")[:1]
+        wchan = row.get("WCHAN", "-")
+        context = block.context
+        who = Who(pid=int(pid), command=command, host=context.who.host, by=("process table",))
+        parts.add_process(
+            ProcessPart(
+                who=who.or_else(who_by_process_name(command)),
+                file=context.file,
+                moment=context.moment or block.first.moment,
+                order=context.order,
+                status=_STATUS.get(state, "running" if state else "unknown"),
+                activity=ActivitySample(
+                    rss_bytes=_bytes(row.get("RES") or row.get("RSS")),
+                    cpu_s=_cpu_s(row.get("TIME+") or row.get("TIME")),
+                    threads=(ThreadActivity(int(pid), state=state, wchan=wchan.strip("-")),),
+                ),
+            )
+        )
+
+
+def _bytes(text: str | None) -> int | None:
+    match = _SIZE.match((text or "").lower())
+    return int(float(match[1]) * _SCALE[match[2]]) if match else None
+
+
+def _cpu_s(text: str | None) -> float | None:
+    parts = (text or "").replace("-", ":").split(":")
+    if not 2 <= len(parts) <= 4 or not all(re.fullmatch(r"\d{1,8}(?:\.\d+)?", p) for p in parts):
+        return None
+    seconds = 0.0
+    for part, scale in zip(reversed(parts), (1, 60, 3600, 86_400), strict=False):
+        seconds += float(part) * scale
+    return seconds

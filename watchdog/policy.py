@@ -1,0 +1,49 @@
+"""Which causes a verdict admits: the end of the order in which to look."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from watchdog.findings import CauseClass, Finding, State
+
+_CONSEQUENCES: frozenset[CauseClass] = frozenset(
+    {
+        "rank_subset_collective",
+        "collective_mismatch",
+        "group_rendezvous",
+        "nccl_transport",
+        "slow_not_hung",
+        "storage_slow",
+        "lock_deadlock",
+    }
+)
+"""Where something died or failed first, waits of these kinds follow from it."""
+
+_OF_SLOW: frozenset[CauseClass] = frozenset({"slow_not_hung", "storage_slow"})
+
+
+def admitted(state: State, findings: list[Finding]) -> list[Finding]:
+    """The findings that can stand beside this verdict, weakened where it does not bear them.
+
+    A dead member or an error explains every wait: nothing structural is claimed beside it. What
+    moves is not hung. Where the verdict is that one cannot tell, no cause is more than possible,
+    and a healthy run has none.
+    """
+    kept = []
+    for finding in findings:
+        if state == "healthy":
+            continue
+        if state == "crashed" and finding.cause_class in _CONSEQUENCES:
+            continue
+        if state == "slow" and finding.cause_class not in _OF_SLOW:
+            finding = _weakened(finding)
+        if state == "hung" and finding.cause_class == "slow_not_hung":
+            continue
+        if state == "unknown":
+            finding = _weakened(finding)
+        kept.append(finding)
+    return kept
+
+
+def _weakened(finding: Finding) -> Finding:
+    return replace(finding, confidence="possible")

@@ -1,0 +1,66 @@
+"""An actor blocks its own event loop with a synchronous call, and cannot serve the answer.
+
+What hangs
+    That actor and everything that calls it.
+
+How it shows
+    `ray.get` (or another synchronous wait) below an asyncio `_run_once` on the loop's thread;
+    Ray's warning `Using blocking ray.get inside async actor`.
+
+What to do
+    Await the reference, or move the call to a thread.
+
+Not to be confused with
+    A slow call in a loop that goes on.
+
+Source
+    https://github.com/rllm-org/rllm/issues/254
+    https://github.com/sgl-project/sglang/issues/4663
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchdog.evidence import Process
+from watchdog.findings import Finding, Refutation
+from watchdog.signs import peers
+from watchdog.signs.answers import finding, quoted, seen
+from watchdog.situation import Situation
+
+CAUSE_CLASS: Final = "lock_deadlock"
+
+
+def diagnose(situation: Situation) -> Finding | Refutation | None:
+    """See the module docstring."""
+    blocked = [
+        p for p in situation.evidence.processes if p.role != "trainer" and _blocks_its_loop(p)
+    ]
+    warned = situation.log(r"Using blocking ray\.get inside async")
+    if blocked and peers.hung(situation):
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "confirmed" if warned else "likely",
+            "An event loop waits in a synchronous call.",
+            [*(seen(situation, p) for p in blocked[:2]), *(quoted(e) for e in warned[:1])],
+            culprits=blocked,
+        )
+    return None
+
+
+def _blocks_its_loop(process: Process) -> bool:
+    for sample in process.stacks[-1:]:
+        for thread in sample.threads:
+            names = [(f.function, f.file) for f in thread.frames]
+            call = next(
+                (
+                    i
+                    for i, (n, f) in enumerate(names)
+                    if n == "get" and f.endswith("ray/_private/worker.py")
+                ),
+                None,
+            )
+            if call is not None and any(n == "_run_once" for n, _ in names[call:]):
+                return True
+    return False

@@ -1,0 +1,66 @@
+"""A rank never joins a group that the others are building.
+
+What hangs
+    The ranks that build it, in `new_group` or `init_process_group`.
+
+How it shows
+    Some ranks are in the creation of a group, and at least one is elsewhere: in other code, in a
+    collective of another group, or outside of the sync.
+
+What to do
+    Every rank must call new_group for every group in the same order, members or not. Look at what
+    the named rank does instead.
+
+Not to be confused with
+    communicator_split_of_bound_group, group_size_mismatch, loopback_address, where everybody
+    came.
+
+Source
+    https://github.com/huggingface/transformers/pull/48302
+    https://github.com/ai-dynamo/dynamo/pull/11418
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchdog.findings import Finding, Refutation
+from watchdog.signs import peers
+from watchdog.signs.answers import finding, seen
+from watchdog.situation import Situation
+from watchdog.verdict import (
+    network,
+)
+
+CAUSE_CLASS: Final = "group_rendezvous"
+
+
+def diagnose(situation: Situation) -> Finding | Refutation | None:
+    """See the module docstring."""
+    inside = situation.doing("rendezvous", "store")
+    accused = peers.accused(situation)
+    elsewhere = [p for p in accused if p not in inside]
+    if not inside or not peers.hung(situation):
+        return None
+    if elsewhere and not situation.doing("collective"):
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "likely",
+            "A rank is not where the others build a group.",
+            [
+                *(seen(situation, p) for p in elsewhere[:3]),
+                *(seen(situation, p) for p in inside[:2]),
+            ],
+            culprits=elsewhere,
+        )
+    if network.loopback_lines(situation) or len(inside) == len(situation.trainers):
+        return None
+    return finding(
+        __name__,
+        CAUSE_CLASS,
+        "possible",
+        "Some ranks build a group while others are in collectives.",
+        [seen(situation, p) for p in inside[:3]],
+        culprits=inside,
+    )

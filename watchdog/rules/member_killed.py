@@ -1,0 +1,58 @@
+"""A trainer rank was killed from outside.
+
+What hangs
+    All other ranks, in the next collective.
+
+How it shows
+    The process is gone with signal 9 or another signal, without an exception of its own before;
+    the peers may report `Connection closed by peer`.
+
+What to do
+    Ask the kernel log, the cgroup counters and the scheduler who sent the signal; memory is the
+    usual reason.
+
+Not to be confused with
+    member_killed_by_memory_limit, where the kernel says so; an exit with a traceback.
+
+Source
+    https://github.com/OpenRLHF/OpenRLHF/issues/624
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from watchdog.findings import Finding, Refutation
+from watchdog.signs import crash
+from watchdog.signs.answers import finding
+from watchdog.situation import Situation
+
+CAUSE_CLASS: Final = "oom_or_killed"
+
+
+def diagnose(situation: Situation) -> Finding | Refutation | None:
+    """See the module docstring."""
+    if not crash.crashed(situation):
+        return None
+    gone = [p for p in crash.dead_processes(situation) if p.role == "trainer"]
+    killed = [p for p in gone if re.search(r"signal|SIG|killed|-9", p.status_detail)]
+    if killed:
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "confirmed",
+            f"{killed[0].key} was killed.",
+            [f"{p.key}: {p.status_detail}" for p in killed],
+            culprits=killed,
+        )
+    if gone and not situation.logs.errors:
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "possible",
+            f"{gone[0].key} is gone, and no error tells why.",
+            [f"{p.key}: {p.status}" for p in gone],
+            culprits=gone,
+        )
+    return None

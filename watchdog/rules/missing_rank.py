@@ -1,0 +1,87 @@
+"""A rank never entered the collective that the others wait in.
+
+What hangs
+    All ranks of the group but one, or a few.
+
+How it shows
+    The others stand at the same collective; the named rank is in other code, outside of the sync,
+    past an exception, or not to be reached.
+
+What to do
+    Look at the named rank's own log and stack: it took a branch that the others did not. No rank-
+    local condition before a collective.
+
+Not to be confused with
+    different_collectives, where every rank is in one; a rank that is dead, stopped or reads its
+    weights, which have rules of their own.
+
+Source
+    https://github.com/radixark/miles/pull/947
+    https://github.com/ISEEKYAN/Megatron-LM/pull/82
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from watchdog.findings import Finding, Refutation
+from watchdog.signs import peers
+from watchdog.signs.answers import finding, seen
+from watchdog.situation import Situation
+from watchdog.verdict import (
+    duration,
+    verdict_of,
+)
+
+CAUSE_CLASS: Final = "rank_subset_collective"
+
+
+_EXPLAINED = (
+    "weight_read",
+    "paused_memory",
+    "gil_held",
+    "stopped",
+    "dead",
+    "rpc",
+    "lock",
+    "file_wait",
+    "file_io",
+    "rendezvous",
+    "collective",
+    "store",
+    "slow_work",
+    "device_sync",
+    "memory_switch",
+    "engine_step",
+    "await",
+    "compute",
+)
+
+
+def diagnose(situation: Situation) -> Finding | Refutation | None:
+    """See the module docstring."""
+    if not peers.hung(situation):
+        return None
+    waiting = [p for p in peers.waiting(situation) if situation.wait(p).kind == "collective"]
+    absent = [p for p in peers.accused(situation) if situation.wait(p).kind not in _EXPLAINED]
+    gone = [
+        c
+        for c in verdict_of(situation).culprits
+        if c.process not in situation.processes and c.rank is not None
+    ]
+    if not waiting or not (absent or gone):
+        return None
+    outside = [p for p in absent if p.position is not None and not p.position.section]
+    sure = bool(outside) or (len(absent) * 2 <= len(waiting) and duration.lasted(situation))
+    return finding(
+        __name__,
+        CAUSE_CLASS,
+        "likely" if sure and not gone else "possible",
+        "A rank did not come to the collective of the others.",
+        [
+            *(seen(situation, p) for p in absent[:3]),
+            *(f"{c.process}: {c.why}" for c in gone[:3]),
+            seen(situation, waiting[0]),
+        ],
+        culprits=absent,
+    )

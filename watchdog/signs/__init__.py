@@ -1,0 +1,1 @@
+"""Predicates that rules share: signs of weights, peers, engines, deaths and networks."""

@@ -1,0 +1,98 @@
+"""Signs in flags, environment and versions, for rules."""
+
+from __future__ import annotations
+
+from watchdog.evidence import Process
+from watchdog.situation import Situation
+
+TRANSPORT_VARIABLES = (
+    "NCCL_CUMEM_ENABLE",
+    "NCCL_P2P_DISABLE",
+    "NCCL_SHM_DISABLE",
+    "NCCL_NET",
+    "NCCL_SOCKET_IFNAME",
+    "NCCL_IB_DISABLE",
+    "NCCL_NVLS_ENABLE",
+    "NCCL_MNNVL_ENABLE",
+)
+"""Variables that both ends of one communicator must share."""
+
+
+def version_tuple(text: str) -> tuple[int, ...]:
+    """`2.28.9+cuda13` as (2, 28, 9); what is no number ends it."""
+    numbers: list[int] = []
+    for part in text.split("+")[0].split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def nccl_versions(situation: Situation) -> dict[str, set[str]]:
+    """NCCL versions of trainers, engines and the installed packages, by where they were seen."""
+    found: dict[str, set[str]] = {}
+    for event in situation.log(r"NCCL version \d|using nccl==\d"):
+        version = event.fields.get("version", "")
+        side = (
+            "engine"
+            if event.engine is not None
+            else "trainer"
+            if _is_trainer(situation, event.pid, event.rank)
+            else ""
+        )
+        if version and side:
+            found.setdefault(side, set()).add(version)
+    for process in situation.evidence.processes:
+        for name, version in process.versions.items():
+            if "nccl" in name.lower():
+                side = "engine" if process.role in ("engine", "engine_worker") else process.role
+                found.setdefault(side, set()).add(version)
+    for name, versions in situation.switches.versions_like(r"^nvidia-nccl|^nccl$").items():
+        found.setdefault(f"package {name}", set()).update(versions)
+    return found
+
+
+def _is_trainer(situation: Situation, pid: int | None, rank: int | None) -> bool:
+    if rank is not None:
+        return True
+    return any(
+        p.pid == pid and p.role == "trainer"
+        for p in situation.evidence.processes
+        if pid is not None
+    )
+
+
+def differing_variables(situation: Situation) -> list[str]:
+    """Transport variables that trainers and engines set differently, one phrase each."""
+    found = []
+    for name in TRANSPORT_VARIABLES:
+        ends = {
+            _values(situation, situation.trainers, name),
+            _values(situation, situation.engines, name),
+        }
+        if frozenset() not in ends and len(ends) == 2:
+            trainer, engine = (
+                _values(situation, situation.trainers, name),
+                _values(situation, situation.engines, name),
+            )
+            found.append(
+                f"{name} is {_words(trainer)} in the trainers and {_words(engine)} in the engines"
+            )
+    return found
+
+
+def _values(situation: Situation, processes: tuple[Process, ...], name: str) -> frozenset[str]:
+    return frozenset(p.environment.get(name, "unset") for p in processes if p.environment)
+
+
+def _words(values: frozenset[str]) -> str:
+    return " or ".join(sorted(values))
+
+
+def expandable_segments(situation: Situation) -> str:
+    """The allocator setting that makes IPC handles need `pidfd_getfd`, "" where it is not on."""
+    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+        value = situation.switches.environment(name) or ""
+        if "expandable_segments:true" in value.lower().replace(" ", ""):
+            return f"{name}={value}"
+    return ""
