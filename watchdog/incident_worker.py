@@ -13,9 +13,14 @@ THREAD_NAME = "weight-sync-watchdog-incident"
 
 
 class IncidentWorker:
-    """Runs tasks one after the other on a daemon thread that starts with the first task."""
+    """Runs tasks one after the other on a daemon thread that starts with the first task.
 
-    def __init__(self) -> None:
+    Args:
+        name: Name of the thread.
+    """
+
+    def __init__(self, name: str = THREAD_NAME) -> None:
+        self._name = name
         self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -23,7 +28,7 @@ class IncidentWorker:
         """Run the task soon. What it raises is reported once and goes no further."""
         self._tasks.put(task)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
 
     def stop(self, timeout_s: float) -> None:

@@ -49,13 +49,14 @@ class _Watched:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the monitor calls. All run on the worker but `on_late`.
+    """What the monitor calls.
 
     Attributes:
-        on_stall: Called at the deadline.
-        on_suspicion: Called some time before; what it returns is the first sample.
-        on_finished: Called for each section that has ended, with whether it had stalled.
-        on_late: Called on the monitor's own thread once a deadline has passed.
+        on_stall: Called at the deadline, on the worker.
+        on_suspicion: Called some time before, on the worker; returns the first sample.
+        on_finished: Called for each section that has ended, with the id of its incident if it
+            had stalled; on the monitor's own thread, so it must not block.
+        on_late: Called once a deadline has passed; likewise.
     """
 
     on_stall: Callable[[StallContext], None]
@@ -105,6 +106,7 @@ class Monitor:
         self._stalled_sections: dict[tuple[str, int], str] = {}
         self._num_stalls: dict[str, int] = {}
         self._last_tick_s = self._clock.now_s()
+        self._is_late = False
 
     def start(self) -> None:
         """Start the thread; it never keeps the process alive."""
@@ -127,8 +129,9 @@ class Monitor:
         self._recorder.heartbeat(now_s)
         self._drain()
         # Stopped, suspended or starved of the GIL: training could not go on either, so it gets
-        # one more tick before it is judged.
-        if slept_s > max(1.0, 4 * self.tick_s()):
+        # one more tick before it is judged. One only: a busy machine makes every tick late.
+        was_late, self._is_late = self._is_late, slept_s > max(1.0, 4 * self.tick_s())
+        if self._is_late and not was_late:
             return
         watched = self._watched = self._what_is_open()
         if watched is not None and not watched.is_stalled:

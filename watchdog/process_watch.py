@@ -14,13 +14,14 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
+import sys
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from watchdog.dead_mans_switch import MARGIN_S, DeadMansSwitch
 from watchdog.deadlines import Deadlines
-from watchdog.incident_worker import run_guarded
+from watchdog.incident_worker import IncidentWorker, run_guarded
 from watchdog.monitor import Hooks, Monitor
 from watchdog.notices import notice, notice_once
 from watchdog.process_identity import (
@@ -32,7 +33,7 @@ from watchdog.process_identity import (
 )
 from watchdog.recorder import FinishedSection, OpenSection, Recorder, active
 from watchdog.run_folder import RunFolder
-from watchdog.settings import Settings, knobs
+from watchdog.settings import Knob, Settings, knobs
 from watchdog.stall_context import StallContext
 from watchdog.sync_log import FILE_NAME, append_line, sync_line
 
@@ -55,21 +56,25 @@ class ProcessWatch:
         folder: Where its files lie.
         recorder: What the training thread writes to.
         monitor: The thread that looks.
+        has_folder: Whether the run folder could be made.
     """
 
     def __init__(self, settings: Settings, identity: ProcessIdentity, run: str) -> None:
         self.settings = settings
         self.identity = identity
         self.folder = RunFolder(settings, run, identity)
+        self.has_folder = False
         self._box = self.folder.create_blackbox()
         self._deadlines = Deadlines(settings)
         self.recorder = Recorder(self._box, self._deadline_of)
         self._duties: NodeDuties | None = None
         self._switch = DeadMansSwitch(self.folder.ranks / f"{self.folder.name}.faulthandler")
+        # A disk that hangs must stop neither the heartbeat nor a report.
+        self._files = IncidentWorker("weight-sync-watchdog-files")
         self.monitor = Monitor(
             settings,
             self.recorder,
-            Hooks(_report, _first_sample, self._finished, self._switch.disarm),
+            Hooks(_report, _first_sample, self._log_later, self._switch.disarm),
             deadlines=self._deadlines,
             identity=lambda: self.identity,
             run_folder=self.folder.path,
@@ -77,12 +82,7 @@ class ProcessWatch:
 
     def start(self) -> None:
         """Start the threads, and write marks from now on."""
-        threading.Thread(
-            target=run_guarded,
-            args=(self._prepare,),
-            name="weight-sync-watchdog-start",
-            daemon=True,
-        ).start()
+        self._files.submit(self._prepare)
         self.monitor.start()
         active.recorder = self.recorder
 
@@ -109,22 +109,22 @@ class ProcessWatch:
         self._write_identity()
 
     def learn_ranks(self) -> None:
-        """Ask torch for rank and world size, where they were not known at the start."""
-        if self.identity.rank is None or self.identity.world_size is None:
-            identity = process_identity(os.environ)
-            self.identity = replace(
-                self.identity, rank=identity.rank, world_size=identity.world_size
-            )
+        """Ask torch for rank and world size; they may not have been known, or have changed."""
+        now = process_identity(os.environ)
+        known = (self.identity.rank, self.identity.world_size)
+        if self.identity.role == "trainer" and known != (now.rank, now.world_size):
+            self.identity = replace(self.identity, rank=now.rank, world_size=now.world_size)
             self._write_identity()
 
     def _write_identity(self) -> None:
-        self._box.set_identity(self.identity.as_json() | {"run": self.folder.run})
+        self._box.set_identity(self.folder.identity_contents(self.identity))
 
     def _prepare(self) -> None:
-        self.folder.prepare(self._box)
+        self.has_folder = self.folder.prepare(self._box)
         self._start_duties()
-        self._switch.open()
-        if self.identity.local_rank in (0, None) and self.identity.rank in (0, None):
+        if self.has_folder:
+            self._switch.open()
+        if self._speaks_for_all():
             for warning in self.settings.warnings:
                 notice(warning)
             notice(_start_line(self))
@@ -132,11 +132,14 @@ class ProcessWatch:
     def _deadline_of(self, name: str) -> tuple[float, str]:
         timeout_s = self.recorder.groups.shortest_timeout_s()
         warning = self._deadlines.warning(timeout_s)
-        if warning and self.identity.rank in (0, None):
+        if warning and self._speaks_for_all():
             notice_once("deadline", warning)
         return self._deadlines.of_section(name, timeout_s)
 
-    def _finished(self, finished: FinishedSection, incident: str | None) -> None:
+    def _log_later(self, finished: FinishedSection, incident: str | None) -> None:
+        self._files.submit(lambda: self._log(finished, incident))
+
+    def _log(self, finished: FinishedSection, incident: str | None) -> None:
         line = sync_line(finished, self.identity, incident)
         if incident is not None:
             folder = self.folder.path / "incidents" / incident
@@ -144,8 +147,7 @@ class ProcessWatch:
                 append_line(folder / "recovered.jsonl", line)
             notice(f"{finished.section.name} {finished.section.index} ended after all "
                    f"({finished.raised or 'no error'}, {line['duration_s']} s)")  # fmt: skip
-        if self.identity.rank == self.folder.lowest_rank_here():
-            self.folder.path.mkdir(parents=True, exist_ok=True)
+        if self.has_folder and self._logs_for_all():
             append_line(self.folder.path / FILE_NAME, line)
 
     def _start_duties(self) -> None:
@@ -160,10 +162,21 @@ class ProcessWatch:
         )
         self._duties.start()
 
+    def _speaks_for_all(self) -> bool:
+        """Whether what concerns all ranks is said here: rank 0, or a process without ranks."""
+        is_trainer = self.identity.role == "trainer"
+        return self.identity.rank is None or (is_trainer and self.identity.rank == 0)
+
+    def _logs_for_all(self) -> bool:
+        if self.identity.role != "trainer":
+            return self.identity.rank is None
+        return self.identity.rank == self.folder.lowest_rank_here()
+
     def _stop(self) -> None:
         if self._duties is not None:
             self._duties.stop()
         self.monitor.stop(_STOP_TIMEOUT_S)
+        self._files.stop(_STOP_TIMEOUT_S)
         self._switch.close()
         self._box.exited()
         self.folder.leave()
@@ -219,6 +232,11 @@ def _started(rank: int | None, world_size: int | None) -> ProcessWatch | None:
         os.environ[OWNER_VARIABLE] = f"{identity.rank}:{identity.pid}"
     watch.start()
     atexit.register(stop)
+    if "multiprocessing.process" in sys.modules:
+        from multiprocessing import util
+
+        # A child of multiprocessing ends by `os._exit`: its `atexit` functions are not called.
+        util.Finalize(None, stop, exitpriority=0)
     os.register_at_fork(after_in_child=_forget_in_child)
     return watch
 
@@ -231,11 +249,17 @@ def _forget_in_child() -> None:
 
 def _start_line(watch: ProcessWatch) -> str:
     changed = [
-        f"{knob.variable.removeprefix('MILES_WATCHDOG_')}={knob.value}"
+        f"{knob.variable.removeprefix('MILES_WATCHDOG_')}={_shown(knob)}"
         for knob in knobs(watch.settings)
         if knob.origin == "environment" and knob.variable not in ("MILES_WATCHDOG",)
     ]
-    return f"on; files in {watch.folder.path}; " + (", ".join(changed) or "default settings")
+    place = f"files in {watch.folder.path}" if watch.has_folder else "without a folder"
+    return f"on; {place}; " + (", ".join(changed) or "default settings")
+
+
+def _shown(knob: Knob) -> str:
+    # A command may carry a token.
+    return "(a command)" if knob.variable == "MILES_WATCHDOG_ON_STALL" else knob.value
 
 
 def _first_sample(context: StallContext) -> object:

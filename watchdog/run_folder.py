@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from pathlib import Path
 
-from watchdog.blackbox import BlackBox, read_blackbox
+from watchdog.blackbox import BlackBox, BlackBoxReading, read_blackbox
 from watchdog.errors import WatchdogError
 from watchdog.notices import notice_once
 from watchdog.process_identity import ProcessIdentity, started_ticks
@@ -45,7 +46,7 @@ class RunFolder:
         self.run = run
         self.path = Path(os.path.abspath(os.path.expanduser(settings.dir))) / run
         self._identity = identity
-        self._local = shared_memory / f"miles-watchdog-{os.getuid()}" / run
+        self._local = _folder_of_this_user(shared_memory) / run
         self.name = self._free_name()
 
     @property
@@ -53,9 +54,13 @@ class RunFolder:
         """Folder of the black boxes."""
         return self.path / "ranks"
 
+    def identity_contents(self, identity: ProcessIdentity) -> dict[str, object]:
+        """What a black box says about its process: the identity, `run`, and `run_folder`."""
+        return identity.as_json() | {"run": self.run, "run_folder": str(self.path)}
+
     def create_blackbox(self) -> BlackBox:
         """Create the box in shared memory, else in the run folder, else in plain memory."""
-        contents = self._identity.as_json() | {"run": self.run}
+        contents = self.identity_contents(self._identity)
         failures = []
         for folder in (self._local, self.ranks):
             try:
@@ -71,8 +76,13 @@ class RunFolder:
         )
         return BlackBox.anonymous(contents)
 
-    def prepare(self, box: BlackBox) -> None:
-        """Create the folder and link the box into it. Says once if that cannot be done."""
+    def prepare(self, box: BlackBox) -> bool:
+        """Create the folder and link the box into it.
+
+        Returns:
+            Whether that could be done; one process of the host says why not.
+        """
+        settle_dead_runs(self._local.parent.parent)
         try:
             self.ranks.mkdir(parents=True, exist_ok=True)
             link = self.ranks / f"{self.name}{SUFFIX}"
@@ -82,7 +92,11 @@ class RunFolder:
                 unfinished.symlink_to(box.path)
                 os.replace(unfinished, link)
         except OSError as error:
-            notice_once("folder", f"{self.path}: {error.strerror or error}; reports may be lost")
+            if self._identity.local_rank in (0, None):
+                text = f"{self.path}: {error.strerror or error}; no line a sync is written there"
+                notice_once("folder", text)
+            return False
+        return True
 
     def lowest_rank_here(self) -> int | None:
         """Lowest rank of the run that has a box on this host."""
@@ -92,10 +106,7 @@ class RunFolder:
     def leave(self) -> None:
         """Clear up after the last process of this host, if all of them ended on their own."""
         boxes = self._boxes()
-        try:
-            if not all(read_blackbox(path, with_events=False).exited for path in boxes):
-                return
-        except WatchdogError:
+        if not all(_is_done(path) for path in boxes):
             return
         for path in boxes:
             path.unlink(missing_ok=True)
@@ -119,11 +130,62 @@ class RunFolder:
                 other = read_blackbox(folder / f"{identity.rank}{SUFFIX}", with_events=False)
             except WatchdogError:
                 continue
-            pid, ticks = other.identity.get("pid"), other.identity.get("pid_started_ticks")
-            is_here = other.identity.get("host") == identity.host and pid != identity.pid
-            if is_here and not other.exited and started_ticks(int(pid or 0)) == ticks != 0:
+            is_here = other.identity.get("host") == identity.host
+            is_another = other.identity.get("pid") != identity.pid
+            if is_here and is_another and not other.exited and _lives(other):
                 return f"{identity.rank}-{identity.pid}"
         return str(identity.rank)
+
+
+def settle_dead_runs(shared_memory: Path = _SHARED_MEMORY) -> None:
+    """Move black boxes of runs without a live process into their run folders. Never raises.
+
+    A killed rank cannot clear up; its box would lie in shared memory until the host restarts.
+
+    Args:
+        shared_memory: Where shared memory is mounted.
+    """
+    root = _folder_of_this_user(shared_memory)
+    for run in root.glob("*"):
+        boxes = {}
+        for path in run.glob(f"*{SUFFIX}"):
+            with contextlib.suppress(WatchdogError):
+                boxes[path] = read_blackbox(path, with_events=False)
+        if boxes and not any(_lives(reading) for reading in boxes.values()):
+            for path, reading in boxes.items():
+                with contextlib.suppress(OSError):
+                    _settle(path, Path(str(reading.identity.get("run_folder", ""))))
+            with contextlib.suppress(OSError):
+                run.rmdir()
+
+
+def _folder_of_this_user(shared_memory: Path) -> Path:
+    # Containers may share the memory without seeing each other's processes: who is alive can
+    # only be told within one namespace of process ids.
+    return shared_memory / f"miles-watchdog-{os.getuid()}-{os.stat('/proc/self/ns/pid').st_ino}"
+
+
+def _settle(box: Path, run_folder: Path) -> None:
+    link = run_folder / "ranks" / box.name
+    if link.is_symlink() and os.readlink(link) == str(box):
+        unfinished = link.with_name(f".{link.name}.{os.getpid()}")
+        shutil.copyfile(box, unfinished)
+        os.replace(unfinished, link)
+    box.unlink(missing_ok=True)
+
+
+def _is_done(path: Path) -> bool:
+    """Whether nobody needs the box any more. A trainer that died without a word left evidence."""
+    try:
+        reading = read_blackbox(path, with_events=False)
+    except WatchdogError:
+        return False
+    return reading.exited or (reading.identity.get("role") != "trainer" and not _lives(reading))
+
+
+def _lives(reading: BlackBoxReading) -> bool:
+    pid, ticks = reading.identity.get("pid"), reading.identity.get("pid_started_ticks")
+    return isinstance(pid, int) and started_ticks(pid) == ticks != 0
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -6,6 +6,7 @@ processes with the variable set (pip, shells' helpers, data loaders) never impor
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from types import ModuleType
@@ -32,28 +33,29 @@ def environ_without_watchdog(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _register() -> None:
-    import wrapt
+    from watchdog.adapters.patching import register_all
+    from watchdog.import_hooks import when_imported
 
-    wrapt.register_post_import_hook(_on_faulthandler, "faulthandler")
-    wrapt.register_post_import_hook(_on_torch_distributed, "torch.distributed.distributed_c10d")
+    when_imported("faulthandler", _on_faulthandler)
+    when_imported("torch.distributed.distributed_c10d", _on_torch_distributed)
+    register_all()
 
 
 def _on_faulthandler(module: ModuleType) -> None:
-    try:
-        from watchdog import host_timer
+    from watchdog import host_timer
 
-        host_timer.watch(module)
-    except Exception as error:
-        _say(error)
+    host_timer.watch(module)
 
 
 def _on_torch_distributed(module: ModuleType) -> None:
-    try:
-        from watchdog.adapters import torch_distributed
+    from watchdog.adapters import torch_distributed
+    from watchdog.process_identity import is_child_of_a_rank
+    from watchdog.process_watch import ensure_started
 
-        torch_distributed.patch(module)
-    except Exception as error:
-        _say(error)
+    torch_distributed.patch(module)
+    # A launcher made this process a rank: it may hang before it meets the others.
+    if "RANK" in os.environ and not is_child_of_a_rank(os.environ):
+        ensure_started()
 
 
 def _say(error: Exception) -> None:

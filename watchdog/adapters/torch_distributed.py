@@ -24,7 +24,7 @@ from watchdog.notices import notice_once
 from watchdog.process_watch import current_watch, ensure_started
 from watchdog.recorder import Recorder, active
 
-MODULE = "torch.distributed.distributed_c10d"
+_LOCAL = "use_local_synchronization"
 
 
 class Op(NamedTuple):
@@ -104,6 +104,7 @@ def _recorded(op: Op, original: Callable[..., Any]) -> Callable[..., Any]:
     payload_at = _place(parameters, op.payload)
     name, payload, is_counted = op.name, op.payload, op.is_counted
     is_posting = name in ("isend", "irecv", "batch_isend_irecv")
+    may_be_local = _LOCAL in parameters
     get_ident = threading.get_ident
 
     @functools.wraps(original)
@@ -120,7 +121,9 @@ def _recorded(op: Op, original: Callable[..., Any]) -> Callable[..., Any]:
             is_async = args[async_at] if num_args > async_at else kwargs.get("async_op", is_posting)
             tensor = args[payload_at] if num_args > payload_at else kwargs.get(payload)
             num_bytes = getattr(tensor, "nbytes", 0)
-            at = recorder.begin_collective(thread_id, name, group, num_bytes, is_async, is_counted)
+            # Such a group is made by its members alone: no step of the default group.
+            is_step = is_counted and not (may_be_local and kwargs.get(_LOCAL))
+            at = recorder.begin_collective(thread_id, name, group, num_bytes, is_async, is_step)
         except Exception as error:
             recorder.open_collectives.pop(thread_id, None)
             _failed(error)

@@ -1,0 +1,144 @@
+import asyncio
+import threading
+
+import pytest
+
+from watchdog import process_watch, section
+from watchdog.recorder import active
+from watchdog.section import phase, weight_sync
+
+
+@pytest.fixture
+def watch(tmp_path, monkeypatch):
+    monkeypatch.setenv("MILES_WATCHDOG", "1")
+    monkeypatch.setenv("MILES_WATCHDOG_DIR", str(tmp_path))
+    monkeypatch.setenv("MILES_WATCHDOG_RUN", "a-run")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setattr(section, "_is_on", True)
+    monkeypatch.setattr(process_watch, "_has_failed", False)
+    yield process_watch.ensure_started()
+    process_watch.stop()
+
+
+def history(watch):
+    events = active.recorder._box.reading().events
+    return [(event.kind, event.name) for event in events]
+
+
+def test_phases_last_until_the_next_mark(watch):
+    with weight_sync():
+        phase("pause_generation")
+        phase("read_weights")
+
+    assert history(watch) == [
+        ("section", "weight_sync"),
+        ("phase", "pause_generation"),
+        ("phase", "read_weights"),
+        ("section_end", "weight_sync"),
+    ]
+
+
+def test_a_phase_with_a_block_restores_the_outer_one(watch):
+    with weight_sync():
+        phase("read_weights")
+        with phase("send_chunk"):
+            assert active.recorder.open_section.phase == "send_chunk"
+        assert active.recorder.open_section.phase == "read_weights"
+
+
+def test_a_nested_section_is_part_of_the_outer_one(watch):
+    with weight_sync():
+        with weight_sync():
+            phase("inner")
+        assert active.recorder.open_section.index == 1
+        assert active.recorder.open_section.num_nested == 1
+
+    assert active.recorder.open_section is None
+
+
+def test_a_section_of_another_thread_is_nested_too(watch):
+    def other():
+        with weight_sync():
+            pass
+
+    with weight_sync():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(10)
+        assert active.recorder.open_section is not None
+
+
+def test_exceptions_pass_through_untouched_and_end_the_section(watch):
+    error = ValueError("of the host")
+
+    with pytest.raises(ValueError, match="of the host") as caught, weight_sync():
+        raise error
+
+    assert caught.value is error
+    assert active.recorder.open_section is None
+    assert active.recorder._box.reading().events[-1].flags
+
+
+def test_a_decorated_function_is_one_section_a_call(watch):
+    @weight_sync()
+    def sync(value):
+        """Docstring."""
+        return value
+
+    assert [sync(1), sync(2)] == [1, 2]
+    assert sync.__doc__ == "Docstring."
+    assert [name for kind, name in history(watch) if kind == "section"] == ["weight_sync"] * 2
+
+
+def test_a_decorated_async_function_is_in_the_section_until_it_is_done(watch):
+    @weight_sync()
+    async def sync():
+        await asyncio.sleep(0)
+        return active.recorder.open_section
+
+    assert asyncio.run(sync()).name == "weight_sync"
+    assert active.recorder.open_section is None
+
+
+def test_a_phase_outside_of_a_section_does_nothing(watch):
+    with phase("read_weights"):
+        pass
+
+    assert history(watch) == []
+
+
+def test_a_mark_that_fails_is_reported_once_and_swallowed(watch, monkeypatch, capfd):
+    monkeypatch.setattr(active.recorder._box, "event", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr("watchdog.notices._said", set())
+
+    for _ in range(3):
+        with weight_sync():
+            phase("read_weights")
+
+    assert capfd.readouterr().err.count("ZeroDivisionError") == 1
+
+
+def test_when_it_is_off_nothing_starts(monkeypatch, tmp_path):
+    monkeypatch.delenv("MILES_WATCHDOG", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    with weight_sync():
+        phase("read_weights")
+
+    assert process_watch.current_watch() is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_healthy_syncs_leave_one_line_each_and_nothing_else(watch, tmp_path):
+    for _ in range(20):
+        with weight_sync():
+            phase("read_weights")
+    process_watch.stop()
+
+    (only,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    lines = only.read_text().splitlines()
+
+    assert only == tmp_path / "a-run" / "syncs.jsonl"
+    assert len(lines) == 20
+    assert '"read_weights"' in lines[0]
+    assert not any("watchdog" in thread.name for thread in threading.enumerate())
