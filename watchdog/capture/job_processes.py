@@ -1,4 +1,4 @@
-"""Processes of this host that belong to the job and are no trainer rank: engines, workers, …
+"""Processes of this host that belong to the job and are no trainer rank, such as engines.
 
 They are found by the name of the run in their environment, which children inherit, and by the
 process tree. What they are is read off their command lines.

@@ -104,10 +104,14 @@ def _dump_once(pid: int, native: bool, deadline_s: float, program: str | None) -
         raise _DumpError(f"the process is stopped ({state})")
     mode = "--native" if native else "--nonblocking"
     command = [program, "dump", "--pid", str(pid), "--json", "--full-filenames", mode]
+    if native:
+        command = [*_guard(pid, deadline_s), *command]
     try:
         done = _run(command, pid, deadline_s)
     except OSError as error:
         raise _DumpError(f"py-spy cannot be started: {error}") from error
+    if done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        raise _DumpError("py-spy did not answer in time and was ended")
     if done.returncode != 0:
         raise _failure(done.stderr, pid)
     try:
@@ -132,6 +136,21 @@ def _run(command: list[str], pid: int, deadline_s: float) -> subprocess.Complete
             f"py-spy did not answer within {left_s:.1f} s and was ended",
             f"look by hand: {' '.join(command)}",
         ) from None
+
+
+def _guard(pid: int, deadline_s: float) -> list[str]:
+    """A command prefix that ends py-spy even if the caller cannot.
+
+    While this process itself is read, all its threads stand still, the one that counts the
+    time too: were py-spy to hang then, nobody would end it, and training would hang with it.
+    """
+    timeout = shutil.which("timeout")
+    if timeout is not None:
+        seconds = max(1, round(deadline_s - time.monotonic()))
+        return [timeout, "-s", "KILL", str(seconds)]
+    if pid == os.getpid():
+        raise _DumpError("without the command `timeout` a process must not stop itself")
+    return []
 
 
 def _continue_if_left_stopped(pid: int) -> None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from watchdog import capture as capture_package
 from watchdog import masking
@@ -18,10 +17,11 @@ from watchdog.capture.target import Part, Source, Target, combined
 from watchdog.evidence import Evidence, Gap, StackSample
 from watchdog.exchange.meeting import Outcome
 from watchdog.exit_status import STALLED
-from watchdog.incident import abort, on_stall, other_nodes, rank_evidence, report
+from watchdog.findings import Diagnosis, Verdict
+from watchdog.incident import abort, on_stall, other_nodes, rank_evidence, report, suspects
 from watchdog.incident.folder import RAW, REPORT, IncidentFolder, NothingWrittenError
 from watchdog.incident.leader import Leadership
-from watchdog.incident.members import members_of
+from watchdog.incident.members import SILENT_AFTER_S, members_of
 from watchdog.incident.merge import Gathering
 from watchdog.incident.neighbours import Neighbours
 from watchdog.incident.size import fitting_json
@@ -29,14 +29,10 @@ from watchdog.notices import notice
 from watchdog.settings import Settings
 from watchdog.stall_context import StallContext
 
-if TYPE_CHECKING:
-    from watchdog.findings import Diagnosis
-
 _POLL_S = 0.2
 _TURN_S = 0.05
 _LONGEST_TURN_S = 1.0
 _PATIENCE_S = 60.0
-_MAX_NATIVE = 4
 
 
 def _diagnose(evidence: Evidence) -> Diagnosis:
@@ -144,7 +140,7 @@ class _Stalled:
     def __init__(self, context: StallContext, seams: Seams) -> None:
         self._context = context
         self._seams = seams
-        self._began_s = time.monotonic()
+        self._began_s, self._began_wall_s = time.monotonic(), time.time()
         self._folder = IncidentFolder(context.run_folder, context.incident_id, seams.substitute)
         # As long as a quick user is willing to wait, as short as slow ranks allow.
         self._wait_s = min(10.0, max(3.0, 0.05 * context.deadline_s))
@@ -235,6 +231,10 @@ class _Stalled:
 
     def _follow(self, own: Evidence) -> IncidentResult:
         written = self._folder.find(REPORT)
+        self._seams.notice(
+            f"{self._context.section} {self._context.index} is stalled in {_name(self._context)} "
+            f"as well; report in {written.parent if written else 'no place: its writer failed'}"
+        )
         return IncidentResult(False, written, written.parent if written else None, own)
 
     def _lead(self, own: Evidence, leadership: Leadership) -> IncidentResult:
@@ -245,26 +245,20 @@ class _Stalled:
         self._neighbours.look()
         evidence = gathering.evidence(self._wait_s)
         leadership.sign_of_life()
-        evidence = self._neighbours.added_to(evidence, sleep=self._seams.sleep)
-
-        def sleep(seconds: float) -> None:
-            leadership.sign_of_life()
-            self._seams.sleep(seconds)
-
-        outcome = self._seams.meet(self._context, evidence, self._wait_s, sleep)
+        outcome = self._of_the_whole_job(evidence, leadership)
         if not outcome.leads and self._folder.find(REPORT) is not None:
             return self._follow(own)
-        evidence = outcome.evidence
-        diagnosis, failure = self._diagnosis(evidence)
-        more = self._with_native(evidence, diagnosis)
+        evidence, diagnosis = self._diagnosed(outcome.evidence)
+        more = suspects.with_native_frames(
+            evidence, diagnosis.verdict, wanted=self._context.settings.native,
+            host=self._context.identity.host, read=self._seams.native,
+        )  # fmt: skip
         if more is not None:
-            evidence = more
-            diagnosis, failure = self._diagnosis(evidence)
-        if failure:
-            evidence = replace(evidence, gaps=(*evidence.gaps, Gap("diagnosis", failure)))
+            evidence, diagnosis = self._diagnosed(more)
         written = report.write(
-            evidence, diagnosis, self._context, self._folder, self._max_bytes // 2
-        )
+            evidence, diagnosis, self._context, self._folder,
+            max_bytes=self._max_bytes // 2, started_at_s=self._began_wall_s,
+        )  # fmt: skip
         if outcome.leads:
             self._seams.notice(written.summary)
             self._run_command(written.markdown)
@@ -273,35 +267,22 @@ class _Stalled:
         folder = written.json.parent if written.json else None
         return IncidentResult(True, written.json, folder, evidence)
 
-    def _diagnosis(self, evidence: Evidence) -> tuple[Diagnosis | None, str]:
-        try:
-            return self._seams.diagnose(evidence), ""
-        except Exception as error:
-            return None, f"{type(error).__name__}: {error}"
+    def _of_the_whole_job(self, evidence: Evidence, leadership: Leadership) -> Outcome:
+        evidence = self._neighbours.added_to(evidence, sleep=self._seams.sleep)
 
-    def _with_native(self, evidence: Evidence, diagnosis: Diagnosis | None) -> Evidence | None:
-        """The evidence with native frames of those that are suspected, `None` if none are read."""
-        wanted = self._context.settings.native
-        host = self._context.identity.host
-        if wanted == "0" or (diagnosis is None and wanted == "auto"):
-            return None
-        local = [one for one in evidence.processes if one.host == host and one.pid is not None]
-        if wanted == "auto" and diagnosis is not None:
-            suspects = {culprit.process for culprit in diagnosis.verdict.culprits}
-            local = [one for one in local if one.key in suspects][:_MAX_NATIVE]
-        pids = [one.pid for one in local if one.pid is not None and one.status == "running"]
-        if not pids:
-            return None
-        found = self._seams.native(pids)
-        changed = []
-        for process in evidence.processes:
-            outcome = found.get(process.pid or -1) if process.host == host else None
-            if isinstance(outcome, StackSample):
-                process = replace(process, stacks=(*process.stacks, outcome))
-            elif isinstance(outcome, Gap):
-                process = replace(process, gaps=(*process.gaps, outcome))
-            changed.append(process)
-        return replace(evidence, processes=tuple(changed))
+        def sleep(seconds: float) -> None:
+            leadership.sign_of_life()
+            self._seams.sleep(seconds)
+
+        return self._seams.meet(self._context, evidence, self._wait_s, sleep)
+
+    def _diagnosed(self, evidence: Evidence) -> tuple[Evidence, Diagnosis]:
+        try:
+            return evidence, self._seams.diagnose(evidence)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            failed = Diagnosis(Verdict("unknown", f"the diagnosis itself failed: {why}"))
+            return replace(evidence, gaps=(*evidence.gaps, Gap("diagnosis", why))), failed
 
     def _run_command(self, markdown: Path | None) -> None:
         command = self._context.settings.on_stall
@@ -328,7 +309,7 @@ class _Stalled:
             f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall; "
             f"report: {result.report or 'none'}"
         )
-        if result.is_leader:
+        if self._is_first_of_host():
             self._end_the_others()
         self._seams.end_this_process()
 
@@ -346,6 +327,20 @@ class _Stalled:
             )
         if abort.end_processes(engines, sleep=self._seams.sleep):
             self._seams.notice("ended the engines of the run")
+
+    def _is_first_of_host(self) -> bool:
+        """Whether no lower rank of this host is able to end those that cannot end themselves."""
+        own = self._context.identity.rank
+        if own is None:
+            return False
+        able = [
+            one.rank
+            for one in members_of(self._context).values()
+            if one.is_same_process
+            and one.heartbeat_age_s < SILENT_AFTER_S
+            and self._folder.find(f"{RAW}/rank-{one.rank}.json") is not None
+        ]
+        return min([*able, own]) == own
 
 
 def _taken(leadership: Leadership) -> bool:

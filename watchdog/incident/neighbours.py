@@ -39,12 +39,7 @@ class Neighbours:
 
     def look(self) -> None:
         """Find them, and take the first, cheap sample. Never raises."""
-        host = self.context.identity.host
-        ranks = [one.pid for one in members_of(self.context).values() if one.is_local]
-        try:
-            self._found = self.find(self.context.run_folder.name, ranks, host)
-        except Exception as error:
-            self._gaps = (Gap("the job's other processes", f"{type(error).__name__}: {error}"),)
+        self._find()
         self._first = self._captured(SAMPLE_SOURCES, 3.0)
         self._looked_at_s = time.monotonic()
 
@@ -72,7 +67,17 @@ class Neighbours:
 
     def engines(self) -> list[tuple[int, int]]:
         """Process id and start time (ticks) of engines and their workers."""
+        if not self._found:
+            self._find()
         return [(one.pid, one.ticks) for one in self._found if one.role.startswith("engine")]
+
+    def _find(self) -> None:
+        host = self.context.identity.host
+        ranks = [one.pid for one in members_of(self.context).values() if one.is_local]
+        try:
+            self._found = self.find(self.context.run_folder.name, ranks, host)
+        except Exception as error:
+            self._gaps = (Gap("the job's other processes", f"{type(error).__name__}: {error}"),)
 
     def _captured(self, sources: Sequence[Source], timeout_s: float) -> dict[int, Part]:
         if not self._found:

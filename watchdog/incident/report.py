@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchdog.evidence import Evidence
-from watchdog.incident.folder import EVIDENCE, IncidentFolder, NothingWrittenError
+from watchdog.incident.folder import EVIDENCE, REPORT, IncidentFolder, NothingWrittenError
 from watchdog.incident.size import fitting_json
 from watchdog.stall_context import StallContext
 
@@ -36,10 +36,12 @@ class Written:
 
 def write(
     evidence: Evidence,
-    diagnosis: Diagnosis | None,
+    diagnosis: Diagnosis,
     context: StallContext,
     folder: IncidentFolder,
+    *,
     max_bytes: int,
+    started_at_s: float,
 ) -> Written:
     """Write evidence and reports, `report.json` last: where it is, all is.
 
@@ -47,22 +49,25 @@ def write(
 
     Args:
         evidence: Of the whole job.
-        diagnosis: `None` where it failed; then the evidence is written alone.
+        diagnosis: Of that evidence.
         context: The stall.
         folder: Where to.
         max_bytes: For the evidence.
+        started_at_s: When the stall was noticed (wall clock, s).
     """
     troubles: list[str] = []
     _written(folder, EVIDENCE, fitting_json(evidence, max_bytes), troubles)
     paths: dict[str, Path | None] = {}
-    lines = ""
-    if diagnosis is not None:
-        info = _info(context, folder)
-        for name in ("markdown", "json"):
-            text, file_name = _rendered(name, evidence, diagnosis, info, troubles)
-            paths[name] = _written(folder, file_name, text, troubles) if text else None
-        lines, _ = _rendered("summary", evidence, diagnosis, _info(context, folder), troubles)
-    lines = lines or _bare_summary(evidence, context, folder)
+    for name in ("markdown", "json"):
+        info = _info(context, folder, started_at_s)
+        text, file_name = _rendered(name, evidence, diagnosis, info, troubles)
+        if name == "json" and not text:
+            # The others wait for this file: without it each would write a report.
+            text, file_name = _bare_json(diagnosis), REPORT
+        paths[name] = _written(folder, file_name, text, troubles) if text else None
+    info = _info(context, folder, started_at_s)
+    lines, _ = _rendered("summary", evidence, diagnosis, info, troubles)
+    lines = lines or _bare_summary(evidence, diagnosis, context, folder)
     lines = "".join(line.removeprefix(_PREFIX) for line in lines.splitlines(keepends=True))
     if folder.refusals:
         said = "; ".join(f"{path} refused: {why}" for path, why in folder.refusals.items())
@@ -72,12 +77,18 @@ def write(
     return Written(paths.get("json"), paths.get("markdown"), lines + said_troubles)
 
 
-def _info(context: StallContext, folder: IncidentFolder) -> IncidentInfo:
+def _info(context: StallContext, folder: IncidentFolder, started_at_s: float) -> IncidentInfo:
     from watchdog.reports import IncidentInfo
 
-    started_at_s = time.time()
-    place = folder.place
-    return IncidentInfo(context.incident_id, context.run_folder.name, str(place), started_at_s)
+    # Where evidence lies, the reports come; nowhere, if it could not be written.
+    written = folder.find(EVIDENCE)
+    place = "" if written is None else str(folder.place)
+    return IncidentInfo(context.incident_id, context.run_folder.name, place, started_at_s)
+
+
+def _bare_json(diagnosis: Diagnosis) -> str:
+    verdict = diagnosis.verdict
+    return json.dumps({"schema_version": 1, "state": verdict.state, "reason": verdict.reason})
 
 
 def _rendered(
@@ -101,12 +112,14 @@ def _written(folder: IncidentFolder, name: str, text: str, troubles: list[str]) 
         return None
 
 
-def _bare_summary(evidence: Evidence, context: StallContext, folder: IncidentFolder) -> str:
-    """What can be said without a diagnosis."""
-    why = next((gap.why for gap in evidence.gaps if gap.what == "diagnosis"), "")
-    lines = [f"{context.section} {context.index} is stalled for {context.waited_s:.0f} s"]
-    if why:
-        lines.append(f"no diagnosis: {why}")
+def _bare_summary(
+    evidence: Evidence, diagnosis: Diagnosis, context: StallContext, folder: IncidentFolder
+) -> str:
+    """What can be said where the summary itself fails."""
+    lines = [
+        f"{context.section} {context.index} is stalled for {context.waited_s:.0f} s",
+        f"{diagnosis.verdict.state}: {diagnosis.verdict.reason}",
+    ]
     lines += [
         f"{process.key}: {process.status} {process.status_detail}, "
         f"phase {process.position.phase or '-'}"

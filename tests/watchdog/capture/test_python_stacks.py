@@ -192,6 +192,19 @@ def test_a_py_spy_that_does_not_answer_is_ended(tmp_path, waiting):
     assert not os.path.exists(f"/proc/{pid_file.read_text()}")
 
 
+def test_a_process_reads_its_own_native_frames_and_is_never_left_standing(tmp_path, monkeypatch):
+    stuck = script(tmp_path, "import threading; threading.Event().wait()")
+
+    sample = py_spy.dump(os.getpid(), native=True, timeout_s=60)
+    ended = py_spy.dump(os.getpid(), native=True, timeout_s=1, _program=stuck)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    unguarded = py_spy.dump(os.getpid(), native=True)
+
+    assert any(frame.native for thread in sample.threads for frame in thread.frames)
+    assert "ended" in ended.why
+    assert "must not stop itself" in unguarded.why
+
+
 def test_a_torn_read_is_read_again(tmp_path, waiting):
     program = script(
         tmp_path,

@@ -1,0 +1,204 @@
+import dataclasses
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from watchdog.capture.target import Part
+from watchdog.evidence import ActivitySample, Evidence, Frame, Gap, StackSample, ThreadStack
+from watchdog.findings import Culprit, Diagnosis, Verdict
+from watchdog.incident import Seams, first_sample, handle_stall
+from watchdog.process_identity import process_identity
+from watchdog.serialization import evidence_from_json
+from watchdog.settings import Settings
+from watchdog.stall_context import StallContext
+
+
+def sample(function, source="py-spy"):
+    thread = ThreadStack("MainThread", (Frame(function, "/x.py", 1),))
+    return StackSample((thread,), source, 1.0)
+
+
+def diagnosis_of(evidence: Evidence) -> Diagnosis:
+    key = evidence.processes[0].key
+    culprit = Culprit(key, "barrier, wait (x.py:1)", "it waits", rank=0, pid=os.getpid())
+    return Diagnosis(Verdict("hung", "nothing moves", (culprit,)))
+
+
+@pytest.fixture
+def context(tmp_path):
+    identity = process_identity({"RANK": "0", "WORLD_SIZE": "1"})
+    return StallContext(
+        section="weight_sync", index=1, waited_s=5.0, deadline_s=5.0, deadline_reason="set",
+        phase="barrier", identity=identity, run_folder=tmp_path / "runs" / "job",
+        incident_id="weight_sync-0001", settings=Settings(native="0"),
+    )  # fmt: skip
+
+
+class World:
+    """Stand-ins for everything outside, and what was done with them."""
+
+    def __init__(self, tmp_path):
+        self.said = []
+        self.ended = []
+        self.native = []
+        self.slept_s = 0.0
+        self.part = Part(
+            status="running", stacks=(sample("wait"),), activity=(ActivitySample(1.0),)
+        )
+        self.seams = Seams(
+            capture=lambda targets, sources, timeout_s: {t.pid: self.part for t in targets},
+            native=self._native,
+            diagnose=diagnosis_of,
+            notice=self.said.append,
+            sleep=self._sleep,
+            end_this_process=lambda: self.ended.append(True),
+            substitute=tmp_path / "substitute",
+        )
+
+    def _native(self, pids):
+        self.native.append(list(pids))
+        return {pid: sample("c10d::Work::wait", "py-spy --native") for pid in pids}
+
+    def _sleep(self, seconds):
+        self.slept_s += seconds
+
+    def but(self, **seams):
+        self.seams = dataclasses.replace(self.seams, **seams)
+        return self
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+def files(folder: Path):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_stall_leaves_evidence_and_reports_and_says_where(context, world):
+    result = handle_stall(context, seams=world.seams)
+
+    assert {"evidence.json", "report.json", "report.md", "raw/rank-0.json"} <= set(
+        files(result.folder)
+    )
+    assert result.is_leader
+    assert str(result.folder / "report.md") in world.said[0]
+    assert world.ended == []
+
+
+def test_the_first_look_comes_before_the_second(context, world):
+    first = first_sample(context, seams=world.seams)
+    world.part = dataclasses.replace(world.part, stacks=(sample("later"),))
+
+    result = handle_stall(dataclasses.replace(context, first_sample=first), seams=world.seams)
+
+    stacks = result.evidence.processes[0].stacks
+    assert [stack.threads[0].frames[0].function for stack in stacks] == ["wait", "later"]
+
+
+@pytest.mark.parametrize(("native", "calls"), [("0", 0), ("auto", 1), ("1", 1)])
+def test_native_frames_are_read_as_the_settings_say(context, world, native, calls):
+    result = handle_stall(context, settings=Settings(native=native), seams=world.seams)
+
+    assert world.native == [[os.getpid()]] * calls
+    sources = [stack.source for stack in result.evidence.processes[0].stacks]
+    assert sources.count("py-spy --native") == calls
+
+
+def test_a_diagnosis_that_fails_costs_the_diagnosis_alone(context, world):
+    def fail(evidence):
+        raise KeyError("rule")
+
+    result = handle_stall(context, seams=world.but(diagnose=fail).seams)
+
+    evidence = (context.run_folder / "incidents" / "weight_sync-0001" / "evidence.json").read_text()
+    assert evidence_from_json(evidence).gaps[-1] == Gap("diagnosis", "KeyError: 'rule'")
+    assert "the diagnosis itself failed: KeyError: 'rule'" in world.said[0]
+    assert '"unknown"' in result.report.read_text()
+
+
+def test_a_second_rank_says_one_line_where_a_report_lies(context, world):
+    handle_stall(context, seams=world.seams)
+    world.said.clear()
+
+    result = handle_stall(context, seams=world.seams)
+
+    assert not result.is_leader
+    assert result.report is not None
+    assert len(world.said) == 1
+    assert str(result.folder) in world.said[0]
+
+
+def test_one_incident_too_many_is_said_and_not_written(context, world):
+    for number in range(3):
+        (context.run_folder / "incidents" / f"other-{number}").mkdir(parents=True)
+
+    result = handle_stall(context, settings=Settings(max_incidents=3), seams=world.seams)
+
+    assert "MAX_INCIDENTS" in world.said[0]
+    assert result.folder is None
+    assert not (context.run_folder / "incidents" / "weight_sync-0001").exists()
+
+
+def test_without_any_place_the_lines_are_said_all_the_same(context, world, tmp_path):
+    (tmp_path / "runs").write_text("a file")
+    (tmp_path / "substitute").write_text("a file")
+
+    result = handle_stall(context, seams=world.seams)
+
+    assert result.folder is None
+    said = "".join(world.said)
+    assert "HUNG" in said
+    assert "there is no report file" in said
+
+
+def test_the_end_comes_after_the_report_when_its_time_is_over(context, world):
+    context = dataclasses.replace(context, settings=Settings(native="0", abort_after_s=0.001))
+
+    result = handle_stall(context, seams=world.seams)
+
+    assert world.ended == [True]
+    assert result.report.is_file()
+    assert f"report: {result.report}" in world.said[-1]
+
+
+def test_the_command_is_run_once_and_its_output_kept(context, world):
+    settings = Settings(native="0", on_stall='printf "%s" "$MILES_WATCHDOG_INCIDENT"; exit 3')
+
+    result = handle_stall(context, settings=settings, seams=world.seams)
+    handle_stall(context, settings=settings, seams=world.seams)
+
+    assert (result.folder / "on_stall.log").read_text() == str(result.folder)
+    assert [line for line in world.said if "status 3" in line] == [world.said[1]]
+
+
+def test_a_rank_of_which_nothing_came_is_looked_at_from_outside(context, world, start):
+    process = start(
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from watchdog.blackbox import BlackBox\n"
+        "from watchdog.process_identity import process_identity\n"
+        "identity = process_identity({'RANK': '1', 'WORLD_SIZE': '2'}).as_json()\n"
+        "box = BlackBox.create(Path(sys.argv[1]), identity | {'role': 'trainer'})\n"
+        "print('ready', flush=True)\n"
+        "input()\n",
+        _ranks(context) / "1.blackbox",
+    )
+    identity = dataclasses.replace(context.identity, world_size=2)
+
+    result = handle_stall(dataclasses.replace(context, identity=identity), seams=world.seams)
+
+    silent = result.evidence.processes[1]
+    assert (silent.key, silent.pid) == ("rank 1", process.pid)
+    assert len(silent.stacks) == 2
+    assert silent.host == socket.gethostname()
+    assert "watchdog thread has not run" in silent.gaps[0].why
+
+
+def _ranks(context):
+    folder = context.run_folder / "ranks"
+    folder.mkdir(parents=True)
+    return folder

@@ -1,0 +1,115 @@
+"""Whole jobs without torch: real processes, the real watchdog, no stand-ins."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from watchdog.exit_status import STALLED
+from watchdog.serialization import evidence_from_json
+
+WAIT = "wait_in_barrier"
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A file system with room for a few small files only."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=40", "none", str(folder)]
+    if os.getuid() != 0 or subprocess.run(mount, timeout=20, check=False).returncode != 0:
+        pytest.skip("may not mount a tmpfs here")
+    (folder / "filling").write_bytes(b"x" * 4096)
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], timeout=20, check=True)
+
+
+@pytest.mark.slow
+def test_ranks_that_cannot_speak_are_in_the_report_and_all_ranks_end(job):
+    run = job(
+        WAIT, "hold_the_gil", WAIT, WAIT, "never_arrives",
+        MILES_WATCHDOG_ABORT_AFTER="7", MILES_WATCHDOG_ON_STALL="echo looked at",
+    )  # fmt: skip
+    run.ranks[2].send_signal(signal.SIGSTOP)
+    run.ranks[3].kill()
+
+    report = json.loads(run.wait_for(run.report).read_text())
+    folder = run.report().parent
+    statuses = [rank.wait(40) for rank in run.ranks]
+
+    evidence = evidence_from_json((folder / "evidence.json").read_text())
+    by_rank = {process.rank: process for process in evidence.processes}
+    assert sorted(by_rank) == [0, 1, 2, 3, 4]
+    assert [t.owns_gil for t in by_rank[1].stacks[-1].threads if t.name == "MainThread"] == [True]
+    assert by_rank[2].status == "stopped"
+    assert by_rank[3].status == "dead"
+    assert len(by_rank[0].stacks) >= 2
+    assert len(by_rank[1].activity) >= 2
+    assert by_rank[4].position.section == ""
+    assert evidence.stall.noticed_by == (0,)
+    assert report["state"] in ("hung", "crashed")
+    assert statuses == [STALLED, -9, -9, -9, -9]
+    said = run.said(0)
+    assert str(folder / "report.md") in said
+    assert "ended rank 1, 2, 4 by SIGKILL" in said
+    log = (folder / "on_stall.log").read_text()
+    assert log.strip() == f"looked at {folder / 'report.md'}"
+    for path in run.folder.rglob("*"):
+        if path.is_file():
+            assert "abc-def-ghi" not in path.read_text(errors="replace")
+    assert all(path.stat().st_mode & 0o77 == 0 for path in (folder, *folder.rglob("*")))
+
+
+@pytest.mark.slow
+def test_one_rank_writes_the_report_and_the_others_end_with_it(job):
+    run = job(WAIT, WAIT, WAIT, MILES_WATCHDOG_ABORT_AFTER="5")
+
+    statuses = [rank.wait(60) for rank in run.ranks]
+
+    assert statuses == [STALLED] * 3
+    evidence = evidence_from_json((run.report().parent / "evidence.json").read_text())
+    assert evidence.stall.noticed_by == (0, 1, 2)
+    assert [len(process.stacks) >= 2 for process in evidence.processes] == [True] * 3
+    assert sum("report.md" in run.said(rank) for rank in range(3)) == 1
+
+
+@pytest.mark.slow
+def test_a_rank_that_goes_on_after_all_is_not_ended(job):
+    run = job("finish", MILES_WATCHDOG_ABORT_AFTER="600")
+    run.wait_for(run.report)
+
+    run.ranks[0].stdin.write("x")
+    run.ranks[0].stdin.flush()
+
+    assert run.ranks[0].wait(40) == 0
+    assert "with status" not in run.said(0)
+
+
+@pytest.mark.slow
+def test_a_folder_that_nobody_can_write_costs_the_place_and_not_the_report(job, tmp_path):
+    (tmp_path / "file").write_text("")
+    run = job(WAIT, "finish", MILES_WATCHDOG_DIR=str(tmp_path / "file" / "runs"))
+
+    found = run.wait_for(lambda: list((tmp_path / "tmp").rglob("report.json")))
+
+    run.wait_for(lambda: "report.md" in run.said(0) + run.said(1))
+    said = run.said(0) + run.said(1)
+    assert "refused: Not a directory" in said
+    assert str(found[0].with_name("report.md")) in said
+    run.ranks[1].stdin.write("x")
+    run.ranks[1].stdin.flush()
+    assert run.ranks[1].wait(40) == 0
+
+
+@pytest.mark.slow
+def test_a_full_disk_costs_the_place_and_not_the_report(job, full_disk, tmp_path):
+    run = job(WAIT, WAIT, MILES_WATCHDOG_DIR=str(full_disk / "runs"))
+
+    found = run.wait_for(lambda: list((tmp_path / "tmp").rglob("report.json")))
+
+    run.wait_for(lambda: "report.md" in run.said(0) + run.said(1))
+    said = run.said(0) + run.said(1)
+    assert "No space left" in said
+    assert str(found[0].with_name("report.md")) in said
