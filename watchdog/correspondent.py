@@ -65,15 +65,16 @@ class Correspondent:
             return
         self._next_look_s = now_s + _LOOK_EVERY_S
         identity = self._identity()
-        local = members([self._box.parent], identity.host)
-        if len(local) >= (identity.world_size or 0) or not self._election.take():
+        # By name: reading all boxes every second would be work for nothing in most jobs.
+        ranks = [path.stem for path in self._box.parent.glob("*.blackbox") if path.stem.isdigit()]
+        if len(ranks) >= (identity.world_size or 0) or not self._election.take():
             return
         self._election.sign_of_life()
         self._connect(now_s)
-        node = min(local)
+        node = min(map(int, ranks), default=identity.rank or 0)
         if self._store is not None:
             try:
-                self._write(self._store, node, local, now_s)
+                self._write(self._store, node, set(map(int, ranks)), now_s)
                 self._read(self._store, node, now_s)
             except BoardError:
                 self._store = None
@@ -90,20 +91,15 @@ class Correspondent:
                 self._next_board_s = now_s + _LOOK_EVERY_S
             self._enrolled = set()
 
-    def _write(self, board: Board, node: int, local: dict[int, Member], now_s: float) -> None:
-        new = set(local) - self._enrolled
+    def _write(self, board: Board, node: int, ranks: set[int], now_s: float) -> None:
+        new = ranks - self._enrolled
         if new:
-            roster.enroll(board, node, local)
+            roster.enroll(board, node, ranks)
             self._enrolled |= new
         if new or now_s >= self._next_state_s:
             self._next_state_s = now_s + _STATE_EVERY_S
-            states = [
-                roster.RankState(
-                    rank, one.pid, one.host, position(one.reading, one.now_s), time.time()
-                )
-                for rank, one in local.items()
-            ]
-            roster.write_state(board, node, states)
+            local = members([self._box.parent], self._identity().host)
+            roster.write_state(board, node, map(_state, local.values()))
 
     def _read_folder(self, node: int, now_s: float) -> None:
         # Nobody asks by way of the folder before there is an incident in it.
@@ -152,3 +148,8 @@ class Correspondent:
             settings=self._settings,
             blackbox=self._box,
         )
+
+
+def _state(one: Member) -> roster.RankState:
+    place = position(one.reading, one.now_s)
+    return roster.RankState(one.rank, one.pid, one.host, place, time.time())

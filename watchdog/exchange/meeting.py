@@ -140,6 +140,9 @@ class Meeting:
     def _silent(self, rank: int) -> Process:
         node = self._nodes.get(rank)
         why = f"its node did not answer within {self.wait_s:g} s"
+        lost = getattr(self.board, "failures", {})
+        if node is None and lost:
+            return self._lost(rank, "; ".join(f"{name}: {text}" for name, text in lost.items()))
         if node is None:
             why = f"no node has said that rank {rank} is its own"
         elif node in self._answers:
