@@ -28,7 +28,7 @@ _WEAK: frozenset[WaitKind] = frozenset(
     }
 )
 _PHASES: tuple[tuple[str, WaitKind], ...] = (
-    (r"read.*weight|weights?_getter|read", "weight_read"),
+    (r"^read|weights?_getter", "weight_read"),
     (r"barrier", "collective"),
     (r"connect|rendezvous|reload.*group|init.*group", "rendezvous"),
     (r"pause|flush|resume|continue|send|rpc|update_weights_from", "rpc"),
@@ -110,9 +110,9 @@ def _last_stack(process: Process) -> StackSample | None:
         before, after = usable[-2:]
         if is_cut(after, before):
             return before
-        if not _is_native(after) and _is_native(before):
-            if _python_calls(after) == _python_calls(before):
-                return before
+        lacks_native = not _is_native(after) and _is_native(before)
+        if lacks_native and _python_calls(after) == _python_calls(before):
+            return before
     return usable[-1] if usable else None
 
 
@@ -177,7 +177,7 @@ def _with_black_box(wait: Wait, process: Process) -> Wait:
     if position is None:
         return wait
     wait = replace(wait, waited_s=position.phase_age_s or position.section_age_s)
-    if wait.kind in ("unknown", "device_sync") and position.phase:
+    if not wait.frames and position.phase:
         kind = next((k for p, k in _PHASES if re.search(p, position.phase)), wait.kind)
         if kind != "collective" or position.collective is None:
             wait = replace(wait, kind=kind, operation=wait.operation or position.phase)
@@ -209,8 +209,10 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
 
 
 def _memory_is_paused(process: Process, wait: Wait) -> bool:
-    paused = any(region.residency != "resident" for region in process.memory)
-    return paused or wait.kind in ("weight_read", "device_sync")
+    """Whether a `pause()` can be the handler of a fault: by the ledger, or by the frames."""
+    if any(region.residency != "resident" for region in process.memory):
+        return True
+    return wait.kind == "weight_read" and bool(wait.frames)
 
 
 def _is_silent(process: Process) -> bool:
@@ -247,7 +249,8 @@ def _short(path: str) -> str:
 def _with_place(wait: Wait, process: Process) -> Wait:
     names: list[str] = []
     placed = False
-    for frame in (*wait.frames, *(f for f in wait.path if f not in wait.frames)):
+    shown = (*wait.frames, *(f for f in wait.path if f not in wait.frames))
+    for frame in [f for f in shown if not f.function.startswith("0x")] or shown:
         own = frame in wait.path
         name = _place(frame) if own and not placed else frame.function
         placed = placed or own
