@@ -204,7 +204,7 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
             note=f"wchan {thread.wchan}",
         )
     if told is None and open_collective(process) is None and _is_silent(process):
-        return replace(wait, kind="no_answer", operation="no answer")
+        return replace(wait, kind="no_answer", operation=process.status_detail or "no answer")
     return wait
 
 
