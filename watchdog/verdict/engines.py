@@ -182,12 +182,25 @@ def complaint(situation: Situation, history: EngineHistory) -> tuple[str, str] |
             f"flush_cache: {line}",
             f"refused {len(history.refused_flush)} flushes, last `{line}`",
         )
-    if history.is_paused and history.holds_requests and waits_for_engine:
+    if (
+        history.is_paused
+        and history.holds_requests
+        and waits_for_engine
+        and not in_update(situation)
+    ):
         line = history.holds_requests[-1].text[:160]
         pause = history.last("pause")
         begun = f"pause_generation: {pause.event.text[:120]}; " if pause else ""
         return f"{begun}{line}", f"was paused and never resumed: `{line}`"
     return None
+
+
+def in_update(situation: Situation) -> bool:
+    """Whether a trainer is still inside the sync that paused the engine."""
+    inside = [p for p in situation.trainers if p.position is not None and p.position.section]
+    return bool(
+        inside or situation.at(r"update_weights|sync_weights|send_weights|broadcast_weights")
+    )
 
 
 def _accused(situation: Situation, history: EngineHistory, where: str, why: str) -> Culprit:
