@@ -31,6 +31,7 @@ from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "collective_mismatch"
+IS_GENERAL: Final = True
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:

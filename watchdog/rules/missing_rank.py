@@ -34,6 +34,7 @@ from watchdog.verdict import (
 )
 
 CAUSE_CLASS: Final = "rank_subset_collective"
+IS_GENERAL: Final = True
 
 
 _EXPLAINED = (

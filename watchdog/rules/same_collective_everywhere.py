@@ -33,6 +33,7 @@ from watchdog.verdict import (
 )
 
 CAUSE_CLASS: Final = "nccl_transport"
+IS_GENERAL: Final = True
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
