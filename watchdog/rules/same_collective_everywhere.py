@@ -65,15 +65,14 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
 
 
 def _by_log(situation: Situation, counters: dict[int, tuple[int, int]]) -> Finding | None:
-    """The watchdog lines alone: every rank up to the last at one operation and number."""
+    """The watchdog lines alone; they prove it only where it is known that no rank is missing."""
     if any(len(found) > 1 for found in peers.sequences(situation).values()):
         return None
-    size = situation.world_size or max(counters) + 1
     enqueued, completed = next(iter(counters.values()))
     return finding(
         __name__,
         CAUSE_CLASS,
-        "likely" if len(counters) == size else "possible",
+        "likely" if len(counters) == situation.world_size else "possible",
         f"{len(counters)} ranks gave up waiting at the same number.",
         [f"last enqueued {enqueued}, last completed {completed} on {len(counters)} ranks"],
     )
