@@ -12,7 +12,7 @@ from watchdog.masking import mask_text
 LINE_LITERALS = ("Traceback (most recent call last)",)
 MAX_FRAMES_KEPT = 40
 # Lines of somebody else without a prefix, and empty ones, that may stand inside a traceback.
-MAX_FOREIGN = 3
+MAX_FOREIGN = 12
 
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,1000})", line (?P<line>\d{1,8}), in (?P<name>.+)$')
 _EXCEPTION = re.compile(
@@ -90,8 +90,10 @@ def _is_exception(text: str) -> bool:
     if not match:
         return False
     name = match["type"]
+    if name.endswith("Warning"):
+        return False
     return name.split("(")[0].endswith(
-        ("Error", "Exception", "Interrupt", "Exit", "Warning", "Timeout", "Empty", "Failure")
+        ("Error", "Exception", "Interrupt", "Exit", "Timeout", "Empty", "Failure")
     ) or ("." in name and name.rsplit(".", 1)[-1][:1].isupper())
 
 
