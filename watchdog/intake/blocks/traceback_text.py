@@ -12,7 +12,7 @@ from watchdog.masking import mask_text
 LINE_LITERALS = ("Traceback (most recent call last)",)
 MAX_FRAMES_KEPT = 40
 # Lines of somebody else without a prefix, and empty ones, that may stand inside a traceback.
-MAX_FOREIGN = 12
+MAX_FOREIGN = 24
 
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,1000})", line (?P<line>\d{1,8}), in (?P<name>.+)$')
 _EXCEPTION = re.compile(
