@@ -20,6 +20,7 @@ from watchdog.intake.assemble import evidence_of
 from watchdog.intake.blocks import (
     BlockKind,
     actor_table,
+    argument_lines,
     environment_dump,
     faulthandler_text,
     gdb_text,
@@ -71,6 +72,7 @@ BLOCKS: tuple[BlockKind, ...] = (
     socket_table,
     actor_table,
     ras_text,
+    argument_lines,
     package_list,
     environment_dump,
 )

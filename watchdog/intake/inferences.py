@@ -6,12 +6,11 @@ import re
 from dataclasses import replace
 
 from watchdog.evidence import ProcessStatus
-from watchdog.intake.flags import flag
+from watchdog.intake.flags import PAIR, flag
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.prefixes import role_by_process_name, who_by_process_name
 
 _WORKER = re.compile(r"(?:scheduler|Worker|worker)[_-]?(?:TP)?(\d{1,4})$")
-_PAIR = re.compile(r"(?P<name>[a-z_]\w{1,60})=(?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[^\s,()]+)")
 
 
 def infer(parts: Parts) -> None:
@@ -31,7 +30,7 @@ def infer(parts: Parts) -> None:
             _nccl_version(event, libraries, parts)
         elif event.kind == "engine_arguments":
             origin = f"{event.file}:{event.line} (engine)"
-            for pair in _PAIR.finditer(fields.get("arguments", "")):
+            for pair in PAIR.finditer(fields.get("arguments", "")):
                 parts.add_flag(flag(pair["name"], pair["value"].strip("'\""), origin))
         elif event.kind in ("rank_announced", "store_barrier_timeout"):
             size = fields.get("world_size", "")

@@ -8,6 +8,7 @@ taken off, and what it says is kept.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -314,6 +315,7 @@ def role_by_process_name(name: str) -> Role | None:
     return next((role for pattern, role in patterns if pattern.search(name)), None)
 
 
+@functools.lru_cache(maxsize=4096)
 def who_by_process_name(name: str) -> Who:
     """Role and indices that a process title or command line carries.
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 MAX_TOKENS = 20_000
 MAX_TOKEN_CHARS = 100_000
-MAX_EXPANSION_DEPTH = 8
+# Stands for a `$` that quotes protect, until everything is replaced.
+_DOLLAR = "\ue000"
 
 _NAME = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<add>\+)?=(?P<value>.*)$", re.DOTALL)
 _VARIABLE = re.compile(
@@ -19,6 +20,7 @@ _VARIABLE = re.compile(
     r"|(?P<plain>[A-Za-z_]\w*))"
 )
 _DEFAULT_ASSIGNMENT = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^{}]*)\}")
+_REDIRECTION = re.compile(r"\d?(?:>>?|<)(?:&\d|[ \t]*[^\s;|&<>]+)|&>>?[ \t]*[^\s;|&<>]+")
 _SEPARATORS = (";;", "&&", "||", ";", "|", "&", "\n")
 
 
@@ -30,14 +32,12 @@ class Token:
         text: The word with quotes taken off, variables not yet replaced.
         line: Line it begins in, from 1.
         quoted: Whether a quote was in it: it is not split when replaced.
-        literal: Whether all of it was in single quotes: nothing is replaced.
         separator: Whether it ends a command.
     """
 
     text: str
     line: int
     quoted: bool = False
-    literal: bool = False
     separator: bool = False
 
 
@@ -86,6 +86,8 @@ def tokens_of(text: str) -> list[Token]:
         elif char == "#":
             end = text.find("\n", position)
             position = len(text) if end < 0 else end
+        elif redirection := _REDIRECTION.match(text, position):
+            position = redirection.end()
         elif separator := next((s for s in _SEPARATORS if text.startswith(s, position)), ""):
             found.append(Token(separator, line, separator=True))
             position += len(separator)
@@ -98,35 +100,34 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def _word(text: str, position: int, line: int) -> tuple[Token, int, int]:
-    start_line, piece, quoted, only_single = line, list[str](), False, True
+    start_line, piece, quoted = line, list[str](), False
     while position < len(text):
         char = text[position]
         if char == "'":
             end = text.find("'", position + 1)
             end = len(text) if end < 0 else end
-            inner, quoted = text[position + 1 : end], True
+            inner, quoted = text[position + 1 : end].replace("$", _DOLLAR), True
             position = end + 1
         elif char == '"':
             inner, position = _double_quoted(text, position + 1)
-            quoted, only_single = True, False
+            quoted = True
         elif text.startswith(("\\\n", "\\\r\n"), position):
             break
         elif char == "\\" and position + 1 < len(text):
-            inner, only_single = text[position + 1], False
+            inner = text[position + 1].replace("$", _DOLLAR)
             position += 2
         elif char.isspace() or char in ";|&":
             break
         elif char == "(" and piece and piece[-1].endswith("$"):
             end = _closing(text, position)
-            inner, only_single = text[position:end], False
+            inner = text[position:end]
             position = end
         else:
-            inner, only_single = char, False
+            inner = char
             position += 1
         line += inner.count("\n")
         piece.append(inner)
-    token = Token("".join(piece)[:MAX_TOKEN_CHARS], start_line, quoted, quoted and only_single)
-    return token, position, line
+    return Token("".join(piece)[:MAX_TOKEN_CHARS], start_line, quoted), position, line
 
 
 def _double_quoted(text: str, position: int) -> tuple[str, int]:
@@ -134,7 +135,7 @@ def _double_quoted(text: str, position: int) -> tuple[str, int]:
     while position < len(text) and text[position] != '"':
         if text[position] == "\\" and position + 1 < len(text):
             if text[position + 1] in '"\\$`':
-                piece.append(text[position + 1])
+                piece.append(text[position + 1].replace("$", _DOLLAR))
             elif text[position + 1] != "\n":
                 piece.append(text[position : position + 2])
             position += 2
@@ -200,7 +201,7 @@ def _finish(words: list[Token], script: Script) -> None:
         ):
             exporting = exporting or token.text == "export"
         elif match and not token.text.startswith(("-", "$")):
-            value = _replaced(match["value"], script, literal=token.literal)
+            value = _replaced(match["value"], script)
             if match["add"]:
                 value = " ".join(script.variables.get(match["name"], [])) + value
             assignments.append((match["name"], [value]))
@@ -222,9 +223,9 @@ def _finish(words: list[Token], script: Script) -> None:
 def _expanded(tokens: list[Token], script: Script) -> list[str]:
     argv: list[str] = []
     for token in tokens:
-        if token.literal or "$" not in token.text:
+        if "$" not in token.text:
             if token.text or token.quoted:
-                argv.append(token.text)
+                argv.append(token.text.replace(_DOLLAR, "$"))
             continue
         whole = _VARIABLE.fullmatch(token.text)
         if whole and whole["array"]:
@@ -237,15 +238,10 @@ def _expanded(tokens: list[Token], script: Script) -> list[str]:
     return argv
 
 
-def _replaced(text: str, script: Script, literal: bool = False) -> str:
-    if literal:
-        return text
-    for _ in range(MAX_EXPANSION_DEPTH):
-        changed = _VARIABLE.sub(lambda match: _value(match, script), text)
-        if changed == text or len(changed) > MAX_TOKEN_CHARS:
-            break
-        text = changed
-    return text[:MAX_TOKEN_CHARS]
+def _replaced(text: str, script: Script) -> str:
+    # Once: what a variable holds was replaced when it was set.
+    replaced = _VARIABLE.sub(lambda match: _value(match, script), text)
+    return replaced[:MAX_TOKEN_CHARS].replace(_DOLLAR, "$")
 
 
 def _value(match: re.Match[str], script: Script) -> str:

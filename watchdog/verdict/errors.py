@@ -7,7 +7,7 @@ import re
 from watchdog.evidence import LogEvent, Process
 from watchdog.findings import Culprit
 from watchdog.situation import Situation, lines
-from watchdog.verdict.judgement import Judgement, accused, accused_by_log, names_of
+from watchdog.verdict.judgement import Judgement, accused, accused_by_log, waiting_for
 
 _OTHER_ACTOR = re.compile(r"ray::[\w.]+\(\) \(pid=(\d+)")
 _FUNCTION = re.compile(r"(?:, in |^\s+in )(\S+)", re.MULTILINE)
@@ -20,7 +20,7 @@ def earliest_error(situation: Situation) -> Judgement | None:
         return None
     culprit = _writer(situation, event)
     others = tuple(p for p in situation.trainers if p.key != culprit.process)
-    chain = (f"{names_of(others)} wait for {culprit.process}",) if others else ()
+    chain = (waiting_for(others, "", culprit.process),) if others else ()
     return Judgement("crashed", f"{culprit.process} failed first: {culprit.why}", (culprit,), chain)
 
 
