@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quoted, refuted, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
@@ -50,6 +50,10 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     builders = network.building(situation)
     if not said and not (local and builders):
         return None
+    if said and not local and network.worked_before(situation, said):
+        return refuted(
+            __name__, CAUSE_CLASS, "a sync over the same groups ended well after the warning"
+        )
     several = (
         len(
             {p.host for p in situation.evidence.processes if p.host}

@@ -99,7 +99,7 @@ class EngineHistory:
         pause = self.last("pause")
         if pause is None:
             return []
-        later = [e for e in self.loads if self.events.index(e) > self.events.index(pause.event)]
+        later = [e for e in self.loads if self._is_after(e, pause.event)]
         held = [
             e
             for e in later
@@ -107,7 +107,23 @@ class EngineHistory:
         ]
         times = [e.time_s for e in held if e.time_s is not None]
         lasts = len(times) >= 3 and times[-1] - times[0] > MIN_HELD_S
+        if held and held[-1].fields.get("source") == "metrics":
+            lasts = lasts or self._age_s(pause) > MIN_HELD_S
         return held if lasts and held[-1] is later[-1] else []
+
+    def _is_after(self, event: LogEvent, other: LogEvent) -> bool:
+        """By time where they stand in different files; a metrics page is as late as can be."""
+        if event.file == other.file:
+            return self.events.index(event) > self.events.index(other)
+        if event.time_s is None or other.time_s is None:
+            return event.fields.get("source") == "metrics"
+        return event.time_s >= other.time_s
+
+    def _age_s(self, control: Control) -> float:
+        """Time from the call to the engine's last line (s), 0 where it is not told."""
+        times = [e.time_s for e in self.events if e.time_s is not None]
+        begun = control.event.time_s
+        return max(times) - begun if times and begun is not None else 0.0
 
     @cached_property
     def failures(self) -> tuple[Control, ...]:

@@ -6,13 +6,24 @@ from collections.abc import Callable
 
 from watchdog.findings import Group, Verdict
 from watchdog.situation import Situation
-from watchdog.verdict import deaths, engines, errors, network, odd_ranks, peers, progress, spoken
+from watchdog.verdict import (
+    deaths,
+    driver,
+    engines,
+    errors,
+    network,
+    odd_ranks,
+    peers,
+    progress,
+    spoken,
+)
 from watchdog.verdict.groups import groups_of
 from watchdog.verdict.judgement import Judgement
 
 JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     deaths.dead_member,
     errors.earliest_error,
+    driver.failed_driver,
     odd_ranks.blocked_for_sure,
     progress.healthy,
     progress.moving,
