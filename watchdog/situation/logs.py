@@ -11,6 +11,7 @@ from watchdog.situation import lines
 
 _COUNTER = re.compile(r"(?P<done>\d+)/(?P<total>\d+)\b")
 _SECONDS = re.compile(r"for (\d+) seconds|elapsed_s=([\d.]+)")
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LOAD = re.compile(
     r"#token: (\d+)|Avg generation throughput: ([\d.]+)|gen throughput \(token/s\): ([\d.]+)"
 )
@@ -98,6 +99,16 @@ class Logs:
         if not asleep and not awake:
             return None
         return bool(asleep) and (not awake or self.order(asleep[-1]) > self.order(awake[-1]))
+
+    @cached_property
+    def told_wait_s(self) -> float | None:
+        """How long it has been like this, as a person or a line says; the longest (s)."""
+        found = [
+            float(e.fields.get("amount", "0")) * _UNITS_S.get(e.fields.get("unit", "s")[:1], 1)
+            for e in self.events
+            if e.kind == "told_wait"
+        ]
+        return max(found, default=None)
 
     def when(self, event: LogEvent) -> float | None:
         """Time of the line, or of the last line with a time before it in the same file."""

@@ -15,7 +15,7 @@ YOUNG_S = 20.0
 def lasted(situation: Situation) -> bool:
     """Whether anything shows that the wait is long.
 
-    The watchdog's deadline, a time-out line, times in the logs, or two samples that are the same.
+    The watchdog's deadline, a time-out line, times in the logs, a note that says so, or two samples that are the same.
     """
     evidence = situation.evidence
     if evidence.stall is not None:
@@ -24,6 +24,8 @@ def lasted(situation: Situation) -> bool:
         return True
     duration = situation.logs.duration_s
     if duration is not None and duration > LEGAL_RPC_S:
+        return True
+    if (situation.logs.told_wait_s or 0) > LEGAL_RPC_S:
         return True
     waits = [wait.waited_s for wait in situation.waits.values() if wait.waited_s is not None]
     if waits and max(waits) > LEGAL_RPC_S:

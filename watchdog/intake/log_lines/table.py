@@ -14,6 +14,7 @@ from watchdog.intake.log_lines import (
     launchers,
     memory_saver,
     nccl,
+    notes,
     ray,
     sglang,
     training,
@@ -34,12 +35,22 @@ FAMILIES: tuple[LineKind, ...] = (
     *vllm.LINES,
     *ray.LINES,
     *training.LINES,
+    *notes.LINES,
 )
 KNOWN_LINES = LineTable(FAMILIES)
 # These stand in so many lines that a big log is not searched for them: they are read where all
 # lines are read (its beginning, its end, samples between), and their counts are lower bounds.
 ENDS_ONLY = frozenset(
-    ("engine_load", "http_access", "progress", "ray_idle", "rank_announced", "rollout_done")
+    (
+        "engine_load",
+        "http_access",
+        "lock_file",
+        "progress",
+        "rank_announced",
+        "ray_idle",
+        "rollout_done",
+        "told_wait",
+    )
 )
 LITERALS: tuple[str, ...] = tuple(
     dict.fromkeys(
