@@ -15,7 +15,8 @@ YOUNG_S = 20.0
 def lasted(situation: Situation) -> bool:
     """Whether anything shows that the wait is long.
 
-    The watchdog's deadline, a time-out line, times in the logs, a note that says so, or two samples that are the same.
+    The watchdog's deadline, a time-out line, times in the logs, a note that says so, or two
+    samples that are the same.
     """
     evidence = situation.evidence
     if evidence.stall is not None:

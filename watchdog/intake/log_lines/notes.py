@@ -16,7 +16,7 @@ LINES = (
     line_kind(
         "told_wait",
         ("since ", " for "),
-        rf"(?i)\b{_STILL}\b.{{0,40}}?\b(?:since|for)(?: about| over| more than|:)? ~?"
+        rf"(?i)(?<!got )\b{_STILL}\b.{{0,40}}?\b(?:since|for)(?: about| over| more than|:)? ~?"
         r"(?P<amount>\d{1,6}(?:\.\d+)?) ?(?P<unit>s|sec\w*|min\w*|h|hours?|hrs?|d|days?)\b",
     ),
     line_kind(
