@@ -231,6 +231,8 @@ class Parts:
 
 _WORD_NUMBER = r"[ _.-]?(\d{1,5})(?!\d)"
 _FILE_HINTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    # `r0`, `r3.txt`, a flight recorder's `fr_2.json`; a longer word, if there is one, is believed.
+    ("rank", re.compile(r"(?:^|[_.-])(?:r|rk|fr)[_-]?(\d{1,5})(?=[._-]|$)", re.I)),
     ("rank", re.compile(rf"(?<![a-z])(?:rank|trainer|policy|actor){_WORD_NUMBER}", re.I)),
     ("engine", re.compile(rf"(?<![a-z])(?:engine|server|replica){_WORD_NUMBER}", re.I)),
     ("worker", re.compile(rf"(?<![a-z])tp{_WORD_NUMBER}", re.I)),

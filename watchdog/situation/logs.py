@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
 from watchdog.evidence import Evidence, LogEvent
@@ -14,23 +13,6 @@ _SECONDS = re.compile(r"for (\d+) seconds|elapsed_s=([\d.]+)")
 _LOAD = re.compile(
     r"#token: (\d+)|Avg generation throughput: ([\d.]+)|gen throughput \(token/s\): ([\d.]+)"
 )
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A counter in the logs that grows, or stands still.
-
-    Attributes:
-        first: The first line with it.
-        last: The last one.
-        done: Its last value, as the line says.
-        grows: Whether it grew to the end of that log.
-    """
-
-    first: LogEvent
-    last: LogEvent
-    done: str
-    grows: bool
 
 
 class Logs:

@@ -8,6 +8,7 @@ from typing import Any
 
 from watchdog.evidence import Evidence, Flag, LogEvent, Process
 from watchdog.situation import lines
+from watchdog.situation.counting import Counting, counting_on, observed_at_s
 from watchdog.situation.engine_history import EngineHistory, counts_on
 from watchdog.situation.logs import Logs
 from watchdog.situation.movement import Movement, movement
@@ -20,6 +21,7 @@ WAITING_TOGETHER: frozenset[WaitKind] = frozenset({"collective", "rendezvous", "
 
 
 _COUNTED = frozenset({"engine_load", "http_access", "progress", "gpu_utilization", "ray_idle"})
+_SAYS_NOTHING = frozenset({"observed_at", "remark_duration", "http_access", "shm_broadcast_notice"})
 _ENGINE_KINDS = ("engine_control", "engine_load", "requests_held")
 
 
@@ -168,6 +170,34 @@ class Situation:
         if stray:
             found.append(EngineHistory(None, stray))
         return tuple(found)
+
+    @cached_property
+    def counting(self) -> tuple[Counting, ...]:
+        """The counters in files that counted on until somebody looked."""
+        if self.evidence.origin != "files" or self.evidence.stall is not None:
+            return ()
+        return counting_on(self.evidence)
+
+    @cached_property
+    def observed_at_s(self) -> tuple[float, ...]:
+        """Times at which somebody looked (s), ascending; empty where nothing tells."""
+        return observed_at_s(self.evidence)
+
+    @cached_property
+    def remarks(self) -> tuple[LogEvent, ...]:
+        """What people wrote beside the files on how long it stands still."""
+        return tuple(e for e in self.evidence.log_events if e.kind == "remark_duration")
+
+    @cached_property
+    def silent_s(self) -> float | None:
+        """Time from the last line of any log to the last look (s); `None` where nothing tells."""
+        looks = self.observed_at_s
+        said = [
+            e.time_s
+            for e in self.evidence.log_events
+            if e.time_s is not None and e.kind not in _SAYS_NOTHING
+        ]
+        return looks[-1] - max(said) if looks and said else None
 
     # -- lifecycle ------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from watchdog.findings import Group, Verdict
 from watchdog.situation import Situation
-from watchdog.verdict import deaths, engines, errors, network, odd_ranks, peers, progress, spoken
+from watchdog.verdict import counted, deaths, engines, errors, network, odd_ranks, peers, progress, spoken
 from watchdog.verdict.groups import groups_of
 from watchdog.verdict.judgement import Judgement
 
@@ -15,6 +15,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     errors.earliest_error,
     odd_ranks.blocked_for_sure,
     progress.healthy,
+    counted.counting,
     progress.moving,
     network.unreachable_address,
     engines.stuck_engine,

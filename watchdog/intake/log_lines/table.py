@@ -13,6 +13,7 @@ from watchdog.intake.log_lines import (
     memory_saver,
     nccl,
     ray,
+    remarks,
     sglang,
     training,
     vllm,
@@ -30,12 +31,24 @@ FAMILIES: tuple[LineKind, ...] = (
     *vllm.LINES,
     *ray.LINES,
     *training.LINES,
+    *remarks.LINES,
 )
 KNOWN_LINES = LineTable(FAMILIES)
 # These stand in so many lines that a big log is not searched for them: they are read where all
 # lines are read (its beginning, its end, samples between), and their counts are lower bounds.
 ENDS_ONLY = frozenset(
-    ("engine_load", "http_access", "progress", "ray_idle", "rank_announced", "rollout_done")
+    (
+        "engine_load",
+        "http_access",
+        "progress",
+        "ray_idle",
+        "rank_announced",
+        "rollout_done",
+        "remark_duration",
+        "observed_at",
+        "weight_received",
+        "engine_metric",
+    )
 )
 LITERALS: tuple[str, ...] = tuple(
     dict.fromkeys(

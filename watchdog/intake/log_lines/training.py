@@ -109,8 +109,8 @@ LINES = (
     ),
     line_kind(
         "progress",
-        ("micro_batch ", "bucket ", "Step ", "step ", "rollouts done", "Iteration ", "iteration "),
-        r"(?P<name>micro_batch|bucket|[Tt]rain step|Step|step"
+        ("micro_batch ", "micro-batch ", "bucket ", "Step ", "step ", "rollouts done", "Iteration ", "iteration "),
+        r"(?P<name>micro[_-]batch|bucket|[Tt]rain step|Step|step"
         r"|iteration|Iteration)s?:? +\[?(?P<done>\d+)\]?"
         r"/ *(?P<total>\d+)(?:.{0,40}?seq=(?P<seq>\d+))?",
     ),
@@ -129,6 +129,22 @@ LINES = (
         "engine ",
         r"^engine (?P<engine_index>\d{1,5})\s+(?P<url>https?://\S{1,200})"
         r"(?:.{0,40}?pid (?P<actor_pid>\d{1,9}))?",
+    ),
+    line_kind(
+        "progress",
+        ("shard ", "shards"),
+        r"(?i)(?P<name>load\w*.{0,60}?shards?):? (?P<done>\d{1,5}) ?/ ?(?P<total>\d{1,5})\b",
+    ),
+    line_kind(
+        "weight_received",
+        ("update weight", "updating weight", "update_weight", "Received weight"),
+        r"(?i)(?:updat\w+|receiv\w+)[ _]weights?:? (?P<tensor>[\w.]{0,100}?\.(?P<done>\d{1,4})\.[\w.]+)",
+        name="weights received, layer",
+    ),
+    line_kind(
+        "worker_group_restart",
+        ("estarting worker group", "estarting the job", "estarted worker group"),
+        r"[Rr]estart(?:ing|ed) (?:the )?(?:worker group|job)(?: \((?P<done>\d+)/(?P<total>\d+)\))?",
     ),
     line_kind("progress", "wc -l", r"^\W*(?P<name>.{1,120}?wc -l)\W+(?P<done>\d+)$"),
     line_kind("rollout_done", "rollout ", r"\brollout (?P<done>\d+)[: ]"),
