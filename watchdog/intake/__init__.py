@@ -32,6 +32,7 @@ from watchdog.intake.blocks import (
     pystack_text,
     ras_text,
     socket_table,
+    task_table,
     traceback_text,
 )
 from watchdog.intake.documents import (
@@ -71,6 +72,7 @@ BLOCKS: tuple[BlockKind, ...] = (
     gpu_table,
     socket_table,
     actor_table,
+    task_table,
     ras_text,
     argument_lines,
     package_list,

@@ -189,6 +189,8 @@ class LineReader:
         elif moment is None and self._moment is not None:
             moment = self._moment
             fields = {**fields, "time_of": "the line before"}
+        elif moment is None and self._context.moment is not None:
+            fields = {**fields, "time_of": "the heading"}
         return RawEvent(
             kind=kind,
             text=mask_text(line.text[:MAX_TEXT_CHARS])[:MAX_TEXT_CHARS],

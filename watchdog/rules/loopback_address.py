@@ -14,7 +14,8 @@ What to do
     workers start, or give the hostname a routable address in /etc/hosts.
 
 Not to be confused with
-    A firewall, where the address is right; a member that never came.
+    A firewall, where the address is right; a member that never came; the warning in a job whose
+    syncs came to their end since.
 
 Source
     https://github.com/aws-samples/aws-do-eks/pull/50
@@ -23,11 +24,12 @@ Source
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs.answers import finding, quoted, seen
-from watchdog.situation import Situation
+from watchdog.situation import Situation, lines
 from watchdog.verdict import (
     network,
 )
@@ -35,12 +37,15 @@ from watchdog.verdict import (
 CAUSE_CLASS: Final = "network_interface"
 
 
+_LOOPBACK = re.compile(
+    r"loopback address|connect(ing)? (to )?\[?127\."
+    r"|remote=\[?(localhost|127\.)|Unable to resolve hostname"
+)
+
+
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
-    said = situation.log(
-        r"loopback address|connect(ing)? (to )?\[?127\."
-        r"|remote=\[?(localhost|127\.)|Unable to resolve hostname"
-    )
+    said = lines.matching(network.loopback_lines(situation), _LOOPBACK)
     local = [
         s
         for p in situation.evidence.processes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from watchdog.evidence import Evidence, LogEvent
@@ -83,7 +84,7 @@ def counting_on(evidence: Evidence) -> tuple[Counting, ...]:
     found = []
     for series in _series(evidence.log_events):
         times = [e.time_s for e in series if e.time_s is not None]
-        interval = median(b - a for a, b in zip(times[-6:], times[-5:], strict=False))
+        interval = median(b - a for a, b in pairwise(times[-6:]))
         overdue = looks[-1] - times[-1] > max(MAX_MISSED * interval, 30)
         if not overdue and interval > 0 and all(time < times[-MIN_COUNTS] for time in late):
             name = series[-1].fields.get("name", "")

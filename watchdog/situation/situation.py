@@ -12,6 +12,7 @@ from watchdog.situation.counting import Counting, counting_on, observed_at_s
 from watchdog.situation.engine_history import EngineHistory, counts_on
 from watchdog.situation.logs import Logs
 from watchdog.situation.movement import Movement, movement
+from watchdog.situation.queued_calls import QueuedCall, queued_calls
 from watchdog.situation.switches import Switches
 from watchdog.waits import Wait, wait_of
 from watchdog.waits.patterns import WaitKind
@@ -21,7 +22,17 @@ WAITING_TOGETHER: frozenset[WaitKind] = frozenset({"collective", "rendezvous", "
 
 
 _COUNTED = frozenset({"engine_load", "http_access", "progress", "gpu_utilization", "ray_idle"})
-_SAYS_NOTHING = frozenset({"observed_at", "remark_duration", "http_access", "shm_broadcast_notice"})
+_SAYS_NOTHING = frozenset(
+    {
+        "observed_at",
+        "remark_duration",
+        "http_access",
+        "shm_broadcast_notice",
+        "ray_task",
+        "gpu_utilization",
+        "nfs_mount",
+    }
+)
 _ENGINE_KINDS = ("engine_control", "engine_load", "requests_held")
 
 
@@ -179,6 +190,11 @@ class Situation:
         return counting_on(self.evidence)
 
     @cached_property
+    def queued_calls(self) -> tuple[QueuedCall, ...]:
+        """Calls of Ray actors that wait behind a running one."""
+        return queued_calls(self.evidence, self.waits)
+
+    @cached_property
     def observed_at_s(self) -> tuple[float, ...]:
         """Times at which somebody looked (s), ascending; empty where nothing tells."""
         return observed_at_s(self.evidence)
@@ -195,7 +211,9 @@ class Situation:
         said = [
             e.time_s
             for e in self.evidence.log_events
-            if e.time_s is not None and e.kind not in _SAYS_NOTHING
+            if e.time_s is not None
+            and e.kind not in _SAYS_NOTHING
+            and e.fields.get("time_of") != "the heading"
         ]
         return looks[-1] - max(said) if looks and said else None
 

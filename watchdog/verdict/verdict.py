@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from watchdog.findings import Group, Verdict
 from watchdog.situation import Situation
-from watchdog.verdict import counted, deaths, engines, errors, network, odd_ranks, peers, progress, spoken
+from watchdog.verdict import actors, counted, deaths, engines, errors, network, odd_ranks, peers, progress, spoken
 from watchdog.verdict.groups import groups_of
 from watchdog.verdict.judgement import Judgement
 
@@ -17,6 +17,8 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     progress.healthy,
     counted.counting,
     progress.moving,
+    actors.deaf_actor,
+    actors.queued_call,
     network.unreachable_address,
     engines.stuck_engine,
     peers.lagging,

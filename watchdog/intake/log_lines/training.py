@@ -136,6 +136,16 @@ LINES = (
         r"(?i)(?P<name>load\w*.{0,60}?shards?):? (?P<done>\d{1,5}) ?/ ?(?P<total>\d{1,5})\b",
     ),
     line_kind(
+        "progress",
+        ("-> engine ", " to engine "),
+        r"(?P<name>[a-z]\w{2,40}) (?:->|to) engine (?P<done>\d{1,4})\b",
+    ),
+    line_kind(
+        "rank_decision",
+        ("=True", "=False"),
+        r"^(?:\S{1,60}:\d+ - )?(?P<name>[a-z]\w{2,40})=(?P<value>True|False)\b(?!.{200})",
+    ),
+    line_kind(
         "weight_received",
         ("update weight", "updating weight", "update_weight", "Received weight"),
         r"(?i)(?:updat\w+|receiv\w+)[ _]weights?:? (?P<tensor>[\w.]{0,100}?\.(?P<done>\d{1,4})\.[\w.]+)",
