@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from watchdog.evidence import ActivitySample, Process, StackSample
 from watchdog.waits import StackWait
 from watchdog.waits.patterns import WaitKind
-from watchdog.waits.process import is_cut
+from watchdog.waits.samples import comparable_pair, has_python, is_cut
 from watchdog.waits.stack import decisive_wait
 
 MIN_IO_BYTES_PER_S = 256 * 1024
@@ -163,8 +163,8 @@ def _by_marks(process: Process) -> Movement:
 
 
 def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement:
-    pair = _last_two(process)
-    if pair is None:
+    pair = comparable_pair(process)
+    if pair is None or not (has_python(pair[0]) and has_python(pair[1])):
         return Movement(None)
     if is_cut(pair[1], pair[0]) or is_cut(pair[0], pair[1]):
         return Movement(None, "one of the samples is cut")
@@ -182,11 +182,6 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     if kind in _WORKING and (counters.how.startswith("uses") or after.thread.active):
         return Movement(True, f"other lines of {_top(after)}", seconds)
     return Movement(False, f"same functions in both samples ({_top(after)})", seconds)
-
-
-def _last_two(process: Process) -> tuple[StackSample, StackSample] | None:
-    usable = [s for s in process.stacks if any(t.frames for t in s.threads)]
-    return (usable[-2], usable[-1]) if len(usable) >= 2 else None
 
 
 def _between(pair: tuple[StackSample, StackSample]) -> float | None:

@@ -54,7 +54,7 @@ COLLECTIVES: tuple[Pattern, ...] = (
 
 NATIVE_COLLECTIVES: tuple[Pattern, ...] = (
     Pattern(
-        "collective", r"c10d::ProcessGroup(NCCL|Gloo|UCC|MPI)?::(?!ProcessGroup|init|eager)\w+"
+        "collective", r"c10d::ProcessGroup(NCCL|Gloo|UCC|MPI)?::(?!ProcessGroup|init|eager)[\w:]+"
     ),
     Pattern(
         "collective",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from watchdog.evidence import Process, StackSample, ThreadStack
+from watchdog.waits.samples import comparable_pair
 from watchdog.waits.stack import StackWait, stack_wait
 
 SILENT_HEARTBEAT_S = 3.0
@@ -14,6 +15,9 @@ _BLOCKED_IN_C = re.compile(
     r"__lll_lock_wait|pthread_mutex_lock|futex|pthread_cond|cu(da)?(Stream|Event|Ctx|Device)\w*"
     r"|cudaSetDevice|cuCtxSetCurrent|nanosleep|__poll|epoll_wait|__read|recv|sem_wait|pause"
 )
+_BLIND = ("gdb", "faulthandler")
+"""Tools that cannot tell who holds the GIL."""
+
 _WAITS_FOR_GIL = re.compile(r"take_gil|PyEval_RestoreThread|PyGILState_Ensure|PyEval_AcquireThread")
 
 
@@ -24,19 +28,16 @@ def holder(process: Process) -> StackWait | None:
     place with the GIL, or the black box's heartbeat stands still meanwhile. A thread that merely
     runs Python code holds the GIL as well: that is work.
     """
-    if not process.stacks:
-        return None
-    thread = _owner(process.stacks[-1])
+    stacks = tuple(s for s in process.stacks if not s.source.startswith(_BLIND))
+    thread = _owner(stacks[-1]) if stacks else None
     if thread is None:
         return None
-    native = next(
-        (t for s in process.stacks[-2:] if (t := _owner(s)) and _is_blocked_in_c(t)), None
-    )
+    native = next((t for s in stacks[-2:] if (t := _owner(s)) and _is_blocked_in_c(t)), None)
     if native is not None:
         return stack_wait(native)
-    if _starves_others(process.stacks[-1], thread):
+    if _starves_others(stacks[-1], thread):
         return stack_wait(thread)
-    if _stood_still(process.stacks, thread) or _heartbeat_is_silent(process):
+    if _stood_still(comparable_pair(process), thread) or _heartbeat_is_silent(process):
         return stack_wait(thread)
     return None
 
@@ -55,13 +56,9 @@ def _starves_others(sample: StackSample, owner: ThreadStack) -> bool:
     return len(waiting) >= 2 and len(waiting) == len(others)
 
 
-def _stood_still(stacks: tuple[StackSample, ...], thread: ThreadStack) -> bool:
-    if len(stacks) < 2:
-        return False
-    before = _owner(stacks[-2])
-    if before is None:
-        return False
-    return _lines(before) == _lines(thread)
+def _stood_still(pair: tuple[StackSample, StackSample] | None, thread: ThreadStack) -> bool:
+    before = _owner(pair[0]) if pair is not None else None
+    return before is not None and _lines(before) == _lines(thread)
 
 
 def _lines(thread: ThreadStack) -> list[tuple[str, str, int]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from watchdog.evidence import Collective, Frame, Process, StackSample
+from watchdog.evidence import Collective, Frame, Process
 from watchdog.waits import gil, kernel
 from watchdog.waits.patterns import WaitKind, own_frames, package_path
+from watchdog.waits.samples import WEAK, telling_sample
 from watchdog.waits.stack import StackWait, decisive_wait
 
 SETUP_OPS = frozenset({"new_group", "init_process_group", "new_subgroups", "split_group"})
@@ -29,20 +30,6 @@ EQUAL_INPUT_OPS = frozenset(
 )
 """Operations to which every rank brings as much as the others; of the rest some may bring more."""
 
-_WEAK: frozenset[WaitKind] = frozenset(
-    {
-        "unknown",
-        "device_sync",
-        "sleep",
-        "queue",
-        "await",
-        "idle",
-        "cleanup",
-        "compute",
-        "lock",
-        "store",
-    }
-)
 _PHASES: tuple[tuple[str, WaitKind], ...] = (
     (r"^read|weights?_getter", "weight_read"),
     (r"barrier", "collective"),
@@ -108,7 +95,7 @@ def wait_of(process: Process) -> Wait:
     Status and kernel first (dead, stopped, blocked in a page fault), then the GIL, then the
     stack, completed by the black box; the black box alone where there is no stack.
     """
-    stack = _last_stack(process)
+    stack = telling_sample(process)
     told = decisive_wait(stack) if stack is not None else None
     wait = _from_stack(told) if told is not None else Wait("unknown")
     wait = _with_black_box(wait, process)
@@ -117,42 +104,6 @@ def wait_of(process: Process) -> Wait:
     if holder is not None and wait.kind != "paused_memory":
         wait = _from_holder(wait, holder)
     return _with_place(replace(wait, holds_gil=holder is not None or wait.holds_gil), process)
-
-
-def _last_stack(process: Process) -> StackSample | None:
-    """The newest sample; the one before if that shows the same calls and more of them.
-
-    A dump that was cut, and one without native frames, say less than their predecessor.
-    """
-    usable = [s for s in process.stacks if any(t.frames for t in s.threads)]
-    if len(usable) >= 2:
-        before, after = usable[-2:]
-        if is_cut(after, before):
-            return before
-        lacks_native = not _is_native(after) and _is_native(before)
-        if lacks_native and _python_calls(after) == _python_calls(before):
-            return before
-    return usable[-1] if usable else None
-
-
-def is_cut(sample: StackSample, whole: StackSample) -> bool:
-    """Whether the main thread of a sample is the beginning of that of the other."""
-    few, many = _calls(sample), _calls(whole)
-    return len(few) < len(many) and many[: len(few)] == few
-
-
-def _calls(sample: StackSample) -> list[tuple[str, int]]:
-    main = next((t for t in sample.threads if t.frames), None)
-    return [(f.function, f.line) for f in main.frames if "0x" not in f.function] if main else []
-
-
-def _is_native(sample: StackSample) -> bool:
-    return any(frame.native for thread in sample.threads for frame in thread.frames)
-
-
-def _python_calls(sample: StackSample) -> list[tuple[str, int]]:
-    main = next((t for t in sample.threads if t.frames), None)
-    return [(f.function, f.line) for f in main.frames if not f.native] if main else []
 
 
 def _from_stack(told: StackWait) -> Wait:
@@ -181,7 +132,7 @@ def _with_black_box(wait: Wait, process: Process) -> Wait:
     collective = open_collective(process)
     if collective is not None:
         setup = collective.op in SETUP_OPS
-        if wait.kind in _WEAK or wait.kind in ("collective", "rendezvous"):
+        if wait.kind in WEAK or wait.kind in ("collective", "rendezvous"):
             return replace(
                 wait,
                 kind="rendezvous" if setup else "collective",
@@ -216,13 +167,15 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
         operation = wait.operation if wait.kind == "weight_read" else "read of paused memory"
         return replace(wait, kind="paused_memory", operation=operation, note=f"wchan {fault.wchan}")
     thread = kernel.main_thread(process)
-    if thread is not None and kernel.waits_for_file(thread) and wait.kind in (*_WEAK, "file_io"):
+    if thread is not None and kernel.waits_for_file(thread) and wait.kind in (*WEAK, "file_io"):
         return replace(
             wait,
             kind="file_io",
             operation=wait.operation or "file input/output",
             note=f"wchan {thread.wchan}",
         )
+    if wait.kind == "unknown" and kernel.only_thread_waits_for_lock(process):
+        return replace(wait, kind="lock", operation="lock", note="wchan futex, no other thread")
     if told is None and open_collective(process) is None and _is_silent(process):
         return replace(wait, kind="no_answer", operation=process.status_detail or "no answer")
     return wait

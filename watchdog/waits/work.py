@@ -153,6 +153,8 @@ CLEANUP: tuple[Pattern, ...] = (
 
 DEVICE: tuple[Pattern, ...] = (
     Pattern("device_sync", r"synchronize", r"torch/cuda/"),
+    Pattern("device_sync", r"empty_cache", r"torch/cuda/memory\.py$"),
+    Pattern("device_sync", r"cudaFree\w*|cuMemFree\w*", operation="cudaFree"),
     Pattern(
         "device_sync",
         r"(cuda|cu)(Stream|Event|Ctx|Device)Synchronize|at::native::_local_scalar_dense_cuda"
