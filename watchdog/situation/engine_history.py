@@ -89,10 +89,26 @@ class EngineHistory:
         return last is not None and last.op == "sleep" and last.stage != "error"
 
     @cached_property
+    def is_forgotten(self) -> tuple[LogEvent, ...]:
+        """Its metrics, where they show requests that wait and none that runs since the pause."""
+        last: dict[str, LogEvent] = {}
+        for event in self.events:
+            if event.kind == "engine_load" and event.fields.get("of") == "metrics":
+                last.update({name: event for name in ("running", "queued") if name in event.fields})
+        pause = self.last("pause")
+        times = [e.time_s for e in self.events if e.time_s is not None]
+        if not self.is_paused or pause is None or last.keys() != {"running", "queued"}:
+            return ()
+        if pause.event.time_s is None or max(times) - pause.event.time_s < MIN_HELD_S:
+            return ()
+        running, queued = (last[name].fields[name] for name in ("running", "queued"))
+        return tuple(last.values()) if running == "0" and queued != "0" else ()
+
+    @cached_property
     def holds_requests(self) -> tuple[LogEvent, ...]:
         """Lines that say that requests are held because generation is paused."""
         said = [e for e in self.events if e.kind == "requests_held" or lines.HOLDING.search(e.text)]
-        return tuple(said or self._queued_since_pause())
+        return tuple(said or self._queued_since_pause() or self.is_forgotten)
 
     def _queued_since_pause(self) -> list[LogEvent]:
         """Statistics after the last pause with requests waiting and none running, for minutes."""
@@ -122,7 +138,9 @@ class EngineHistory:
     @cached_property
     def loads(self) -> tuple[LogEvent, ...]:
         """Its statistics lines."""
-        return tuple(e for e in self.events if e.kind == "engine_load")
+        return tuple(
+            e for e in self.events if e.kind == "engine_load" and e.fields.get("of") != "metrics"
+        )
 
     def running(self) -> int | None:
         """Requests that its last statistics line shows as running."""

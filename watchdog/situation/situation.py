@@ -178,7 +178,11 @@ class Situation:
         stray = [
             e for e in self.evidence.log_events if e.engine is None and e.kind in _ENGINE_KINDS
         ]
-        if stray:
+        only = self.engine_indices()
+        if stray and len(only) == 1:
+            own = [*self.logs.of_engine(only[0]), *stray]
+            found = [EngineHistory(only[0], sorted(own, key=self.logs.order))]
+        elif stray:
             found.append(EngineHistory(None, stray))
         return tuple(found)
 

@@ -141,6 +141,11 @@ LINES = (
         r"(?P<name>[a-z]\w{2,40}) (?:->|to) engine (?P<done>\d{1,4})\b",
     ),
     line_kind(
+        "own_pid",
+        "pid ",
+        r"\b(?:init(?:ialized)?|start(?:ed|ing)|ready|running|up)\b.{0,30}?\bpid[ =:]+(?P<own_pid>\d{2,9})\b",
+    ),
+    line_kind(
         "rank_decision",
         ("=True", "=False"),
         r"^(?:\S{1,60}:\d+ - )?(?P<name>[a-z]\w{2,40})=(?P<value>True|False)\b(?!.{200})",
