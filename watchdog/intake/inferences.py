@@ -30,6 +30,9 @@ def infer(parts: Parts) -> None:
             pid = _pid(fields.get("own_pid"))
             by = (f"its own line in {event.file}",)
             parts.add_identity(Who(pid=pid, rank=event.who.rank, role="trainer", by=by))
+        elif event.kind == "nccl_setting" and event.who.pid is not None:
+            variables = {fields["name"]: fields["value"]}
+            parts.add_process(ProcessPart(event.who, file=event.file, environment=variables))
         elif event.kind == "nccl_version":
             _nccl_version(event, libraries, parts)
         elif event.kind == "engine_arguments":

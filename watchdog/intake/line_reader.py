@@ -28,7 +28,7 @@ MAX_TEXT_CHARS = 2_000
 _LIBRARY = re.compile(r"/\S*libnccl[\w.\-]*")
 _EXCEPTION = re.compile(r"(?:^|[\s.(])[A-Za-z_]\w*(?:Error|Exception): ")
 _ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
-REMARKS = frozenset(("remark_duration", "observed_at"))
+REMARKS = frozenset(("remark_duration", "observed_at", "gpu_spinning"))
 ERROR_LITERALS = (*_ERROR_LEVELS, "Error: ", "Exception: ")
 
 

@@ -35,6 +35,9 @@ from watchdog.verdict import (
 CAUSE_CLASS: Final = "nccl_transport"
 IS_GENERAL: Final = True
 
+_ONE_SIDED = frozenset({"recv", "send", "irecv", "isend", "recv_object_list", "send_object_list"})
+"""Halves of a transfer: all ranks in the same half is a circle, not trouble of the transport."""
+
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
@@ -52,7 +55,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     if len(waits) < 2 or len(waits) < len(situation.trainers):
         return None
     places = {(w.kind, w.operation, w.group, w.sequence) for w in waits}
-    if len(places) > 1 or waits[0].kind != "collective":
+    if len(places) > 1 or waits[0].kind != "collective" or waits[0].operation in _ONE_SIDED:
         return None
     if not peers.everybody_is_described(situation):
         return None

@@ -26,6 +26,7 @@ _SAYS_NOTHING = frozenset(
     {
         "observed_at",
         "remark_duration",
+        "gpu_spinning",
         "http_access",
         "shm_broadcast_notice",
         "ray_task",

@@ -51,6 +51,11 @@ LINES = (
         rf"{_NOT_OVER}{_STANDING}[^.\n]{{0,40}}? since (?:about )?(?P<begin>{_CLOCK})",
     ),
     line_kind(
+        "gpu_spinning",
+        "100",
+        r"\b100 ?%[^\n]{0,30}?\b(?P<power_w>\d{2,4})(?:-\d{2,4})? ?W\b[^\n]{0,10}\bof (?P<limit_w>\d{2,4})",
+    ),
+    line_kind(
         "observed_at",
         ":",
         r"(?i)\b(?:dump(?:s|ed)?|py-?spy|copied|taken|now|looked|up to)\b[^\n\d]{0,25}"

@@ -46,6 +46,7 @@ ENDS_ONLY = frozenset(
         "rollout_done",
         "remark_duration",
         "observed_at",
+        "gpu_spinning",
         "weight_received",
         "engine_metric",
     )
