@@ -47,4 +47,3 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             culprits=blocked,
         )
     return None
-

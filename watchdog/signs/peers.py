@@ -44,7 +44,9 @@ def group_size(situation: Situation) -> int | None:
     sizes = [
         int(e.fields["nranks"])
         for e in situation.evidence.log_events
-        if e.kind == "nccl_comm_init" and e.rank is not None and e.fields.get("nranks", "").isdigit()
+        if e.kind == "nccl_comm_init"
+        and e.rank is not None
+        and e.fields.get("nranks", "").isdigit()
     ]
     return max(sizes, default=None)
 

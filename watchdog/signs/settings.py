@@ -94,7 +94,7 @@ def differing_paths(situation: Situation) -> list[str]:
     roles = {p.pid: p.role for p in situation.evidence.processes if p.pid is not None}
     for event in situation.evidence.log_events:
         found = _CHANNEL.search(event.fields.get("detail", ""))
-        role = roles.get(event.pid, "other")
+        role = roles.get(event.pid, "other") if event.pid is not None else "other"
         side = "engine" if role == "engine_worker" else role
         if event.kind == "nccl_transport" and found and side in paths:
             pair = frozenset((found["source"], found["target"]))

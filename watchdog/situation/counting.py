@@ -66,9 +66,10 @@ class Counting:
 
 def observed_at_s(evidence: Evidence) -> tuple[float, ...]:
     """Times at which somebody looked (s), ascending; empty where nothing tells."""
-    samples = [s.taken_at_s for p in evidence.processes for s in (*p.stacks, *p.activity)]
+    stacks = [s.taken_at_s for p in evidence.processes for s in p.stacks]
+    counters = [s.taken_at_s for p in evidence.processes for s in p.activity]
     remarks = [e.time_s for e in evidence.log_events if e.kind == "observed_at"]
-    return tuple(sorted(t for t in (*samples, *remarks) if t is not None))
+    return tuple(sorted(t for t in (*stacks, *counters, *remarks) if t is not None))
 
 
 def counting_on(evidence: Evidence) -> tuple[Counting, ...]:

@@ -63,8 +63,9 @@ def odd_workers(situation: Situation) -> tuple[tuple[Process, ...], tuple[Proces
     """Workers of one engine that do not wait where their peers wait, and those peers.
 
     Idle ones, if the others build a group; ones that already wait for the next request, if the
-    others still wait for peers (TP 0 hears of requests otherwise, and is never meant); in a step of its own, if the others
-    are in the barrier behind it; in another collective, if the others take the weights.
+    others still wait for peers (worker 0 hears of requests otherwise, and is never meant); in a
+    step of its own, if the others are in the barrier behind it; in another collective, if the
+    others take the weights.
     """
     for party in worker_parties(situation):
         if len(party) < 2:

@@ -6,7 +6,19 @@ from collections.abc import Callable
 
 from watchdog.findings import Group, Verdict
 from watchdog.situation import Situation
-from watchdog.verdict import actors, counted, deaths, engines, errors, long_wait, network, odd_ranks, peers, progress, spoken
+from watchdog.verdict import (
+    actors,
+    counted,
+    deaths,
+    engines,
+    errors,
+    long_wait,
+    network,
+    odd_ranks,
+    peers,
+    progress,
+    spoken,
+)
 from watchdog.verdict.groups import groups_of
 from watchdog.verdict.judgement import Judgement
 

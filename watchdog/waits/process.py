@@ -133,6 +133,7 @@ def _with_black_box(wait: Wait, process: Process) -> Wait:
     if collective is not None:
         setup = collective.op in SETUP_OPS
         if wait.kind in WEAK or wait.kind in ("collective", "rendezvous"):
+            told = collective.num_bytes if collective.op in EQUAL_INPUT_OPS else None
             return replace(
                 wait,
                 kind="rendezvous" if setup else "collective",
@@ -140,7 +141,7 @@ def _with_black_box(wait: Wait, process: Process) -> Wait:
                 group=collective.group,
                 group_ranks=collective.group_ranks,
                 sequence=collective.sequence,
-                num_bytes=(collective.num_bytes or None) if collective.op in EQUAL_INPUT_OPS else None,
+                num_bytes=told or None,
                 waited_s=collective.waited_s,
                 site=wait.site or collective.call_site,
             )

@@ -10,7 +10,9 @@ from watchdog.intake.parts import Parts, RawEvent
 LINE_LITERALS = ("TASK_ID", "NAME STATE")
 MAX_ROWS = 2_000
 
-_HEADER = re.compile(r"\s*(?:TASK_ID\s+)?(?:ATTEMPT_NUMBER\s+)?NAME\s+STATE\b(?=.*\bACTOR(?:_ID)?\b)")
+_HEADER = re.compile(
+    r"\s*(?:TASK_ID\s+)?(?:ATTEMPT_NUMBER\s+)?NAME\s+STATE\b(?=.*\bACTOR(?:_ID)?\b)"
+)
 _ROW = re.compile(
     r"\s*(?:\d+\s+)?(?:[0-9a-f]{4,56}\s+)?(?:\d+\s+)?(?P<name>[A-Za-z_][\w.]*\.[\w.]+)\s+"
     r"(?P<state>[A-Z][A-Z_]{3,60})\b(?P<rest>.*)$"

@@ -16,12 +16,15 @@ _AMOUNT = r"(?P<amount>\d{1,4}(?:\.\d)?|half an|an|one|two|three|several)"
 _UNIT = r"(?P<unit>s|sec|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b"
 _SAME = r"\b(?:same|identical|unchanged|no change|no difference)\b"
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?"
-_NOT_OVER = r"(?i)^(?!.*\b(?:went on|goes on|continued|recovered|each time|every time)\b).*?"
+_NOT_OVER = (
+    r"(?i)^(?!.*\b(?:went on|goes on|continued|recovered|each time|every time|watchdog|timeout)\b)"
+    r".*?"
+)
 
 LINES = (
     line_kind(
         "remark_duration",
-        ("min", "hour", "sec", " h", " s"),
+        (" for ", " since ", " after "),
         rf"{_NOT_OVER}{_STANDING}[^.\n]{{0,60}}?\b(?:for|since|after)"
         rf" (?:about |over |more than |the last |at least |~ ?)?{_AMOUNT} ?{_UNIT}",
     ),
@@ -43,7 +46,8 @@ LINES = (
     line_kind(
         "remark_duration",
         ("same", "identical", "unchanged"),
-        rf"{_NOT_OVER}(?P<begin>{_CLOCK})[ ,]+(?:and |to |until )?(?P<end>{_CLOCK})\W{{1,3}}{_SAME}",
+        rf"{_NOT_OVER}(?P<begin>{_CLOCK})[ ,]+(?:and |to |until )?(?P<end>{_CLOCK})"
+        rf"\W{{1,3}}{_SAME}",
     ),
     line_kind(
         "remark_duration",
@@ -53,7 +57,8 @@ LINES = (
     line_kind(
         "gpu_spinning",
         "100",
-        r"\b100 ?%[^\n]{0,30}?\b(?P<power_w>\d{2,4})(?:-\d{2,4})? ?W\b[^\n]{0,10}\bof (?P<limit_w>\d{2,4})",
+        r"\b100 ?%[^\n]{0,30}?\b(?P<power_w>\d{2,4})(?:-\d{2,4})? ?W\b"
+        r"[^\n]{0,10}\bof (?P<limit_w>\d{2,4})",
     ),
     line_kind(
         "observed_at",

@@ -109,7 +109,16 @@ LINES = (
     ),
     line_kind(
         "progress",
-        ("micro_batch ", "micro-batch ", "bucket ", "Step ", "step ", "rollouts done", "Iteration ", "iteration "),
+        (
+            "micro_batch ",
+            "micro-batch ",
+            "bucket ",
+            "Step ",
+            "step ",
+            "rollouts done",
+            "Iteration ",
+            "iteration ",
+        ),
         r"(?P<name>micro[_-]batch|bucket|[Tt]rain step|Step|step"
         r"|iteration|Iteration)s?:? +\[?(?P<done>\d+)\]?"
         r"/ *(?P<total>\d+)(?:.{0,40}?seq=(?P<seq>\d+))?",
@@ -143,7 +152,8 @@ LINES = (
     line_kind(
         "own_pid",
         "pid ",
-        r"\b(?:init(?:ialized)?|start(?:ed|ing)|ready|running|up)\b.{0,30}?\bpid[ =:]+(?P<own_pid>\d{2,9})\b",
+        r"\b(?:init(?:ialized)?|start(?:ed|ing)|ready|running|up)\b.{0,30}?"
+        r"\bpid[ =:]+(?P<own_pid>\d{2,9})\b",
     ),
     line_kind(
         "rank_decision",
@@ -153,7 +163,8 @@ LINES = (
     line_kind(
         "weight_received",
         ("update weight", "updating weight", "update_weight", "Received weight"),
-        r"(?i)(?:updat\w+|receiv\w+)[ _]weights?:? (?P<tensor>[\w.]{0,100}?\.(?P<done>\d{1,4})\.[\w.]+)",
+        r"(?i)(?:updat\w+|receiv\w+)[ _]weights?:? "
+        r"(?P<tensor>[\w.]{0,100}?\.(?P<done>\d{1,4})\.[\w.]+)",
         name="weights received, layer",
     ),
     line_kind(
