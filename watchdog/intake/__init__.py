@@ -26,6 +26,7 @@ from watchdog.intake.blocks import (
     gdb_text,
     gpu_table,
     package_list,
+    pod_table,
     proc_counters,
     process_table,
     pyspy_text,
@@ -33,6 +34,7 @@ from watchdog.intake.blocks import (
     ras_text,
     socket_table,
     task_table,
+    torchrun_summary,
     traceback_text,
 )
 from watchdog.intake.documents import (
@@ -67,8 +69,10 @@ BLOCKS: tuple[BlockKind, ...] = (
     pystack_text,
     pyspy_text,
     traceback_text,
+    torchrun_summary,
     proc_counters,
     process_table,
+    pod_table,
     gpu_table,
     socket_table,
     actor_table,

@@ -16,6 +16,8 @@ MAX_SAMPLES = 8
 MAX_OF_LOGS = 4_000
 # Tables that list ranks or hosts without saying that a process of theirs was seen.
 _NOT_SPEAKING = ("gpu_utilization", "host_interface", "host_name", "socket")
+_FAILURES = ("traceback", "memory_saver_error", "cuda_oom")
+_MEMBERS = ("trainer", "engine", "engine_worker")
 _TRAINING_SCRIPT = re.compile(r"(?:train|grpo|ppo|rl|sft|sync_worker)\w*\.py\b")
 _ROLE_ORDER: tuple[Role, ...] = (
     "trainer",
@@ -121,17 +123,24 @@ def _processes(parts: Parts, identities: Identities, calendar: Calendar) -> tupl
 
 
 def _of_logs(parts: Parts, identities: Identities) -> list[ProcessPart]:
-    """A part for every trainer and engine that only logs speak of."""
+    """A part for every trainer and engine that only logs speak of.
+
+    Without rank or index, one that wrote an error is worth a name as well.
+    """
     found: dict[tuple[object, ...], ProcessPart] = {}
+    failed = {event.who.pid for event in parts.events if event.kind in _FAILURES} - {None}
     speaking = [
         (event.who, event.file) for event in parts.events if event.kind not in _NOT_SPEAKING
     ]
     for hints, file in [*speaking, *((who, "") for who in parts.identities)]:
         who = identities.of(hints)
-        if who.rank is None and who.engine is None:
+        is_known = who.rank is not None or who.engine is not None
+        if not is_known and (who.pid not in failed or who.role not in _MEMBERS):
+            continue
+        if is_known and who.role == "engine_worker":
             continue
         key = (who.pid, who.rank, who.engine)
-        if key not in found and len(found) < MAX_OF_LOGS and who.role != "engine_worker":
+        if key not in found and len(found) < MAX_OF_LOGS:
             found[key] = ProcessPart(who=replace(who, worker=None), file=file)
     return list(found.values())
 

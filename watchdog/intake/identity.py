@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from watchdog.intake.parts import NOBODY, Parts, ProcessPart, Who
+from watchdog.intake.pods import ranks_of_pods
 
 
 @dataclass
@@ -20,6 +21,7 @@ class Identities:
         only_engine: Index of the engine that everything without an index must belong to; `None`
             where several engines are possible.
         rank_of_label: Label of a node in file names (`node_b`) to the one rank that they name.
+        rank_of_pod: Name of a pod to the rank in it, where each pod runs one rank.
         ray: Whether Ray actors train: then a plain `train.py` is the driver.
     """
 
@@ -27,17 +29,25 @@ class Identities:
     hosts_of_pid: dict[int, set[str]] = field(default_factory=dict)
     only_engine: int | None = None
     rank_of_label: dict[str, int] = field(default_factory=dict)
+    rank_of_pod: dict[str, int] = field(default_factory=dict)
     ray: bool = False
 
     def of(self, who: Who) -> Who:
         """The hints with everything else that is known of the same process."""
         if who.pid is None:
-            return who
+            return self._with_pod(who)
         known = self.by_pid.get((who.host, who.pid))
         if known is None:
             hosts = self.hosts_of_pid.get(who.pid, set())
             known = self.by_pid.get((next(iter(hosts)), who.pid)) if len(hosts) == 1 else None
-        return who.or_else(known) if known else who
+        return self._with_pod(who.or_else(known) if known else who)
+
+    def _with_pod(self, who: Who) -> Who:
+        rank = self.rank_of_pod.get(who.host) if who.host else None
+        if rank is None or who.role not in (None, "trainer"):
+            return who
+        by = (f"number of pod {who.host}",)
+        return who.or_else(Who(rank=rank, role="trainer", by=by))
 
 
 def identities_of(parts: Parts) -> Identities:
@@ -57,6 +67,7 @@ def identities_of(parts: Parts) -> Identities:
     for part in parts.processes:
         _add_by_label(found, part)
     _unify_hosts(found)
+    found.rank_of_pod = ranks_of_pods(parts)
     found.only_engine = _only_engine(found, parts)
     found.ray = any("ray::" in part.who.command or part.who.actor for part in parts.processes)
     return found

@@ -6,10 +6,13 @@ import re
 from dataclasses import replace
 
 from watchdog.evidence import ProcessStatus
+from watchdog.intake.ends import infer_ends
 from watchdog.intake.flags import PAIR, flag
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
-from watchdog.intake.prefixes import role_by_process_name, who_by_process_name
+from watchdog.intake.prefixes import who_by_process_name
 
+MAX_RANKS_BY_PID = 64
+_PAIR = re.compile(r"(\d{1,6})[ :=]+(\d{2,9})")
 _WORKER = re.compile(r"(?:scheduler|Worker|worker)[_-]?(?:TP)?(\d{1,4})$")
 
 
@@ -18,9 +21,7 @@ def infer(parts: Parts) -> None:
     libraries: dict[str, str] = {}
     for event in list(parts.events):
         fields = event.fields
-        if event.kind in ("oom_kill", "oom_scope"):
-            _dead(event, fields.get("killed_pid"), "killed by the OOM killer", parts)
-        elif event.kind == "engine_worker_died":
+        if event.kind == "engine_worker_died":
             _engine_worker(event, parts)
         elif event.kind == "ray_task_error" and fields.get("task_pid"):
             _task(event, parts)
@@ -43,26 +44,14 @@ def infer(parts: Parts) -> None:
             size = fields.get("world_size", "")
             if size.isdigit() and len(size) < 7:
                 parts.world_sizes.append((int(size), event.file))
+        elif event.kind == "rank_map":
+            _rank_map(event, parts)
     _library_versions(libraries, parts)
+    infer_ends(parts)
 
 
 def _pid(text: str | None) -> int | None:
     return int(text) if text and text.isdigit() and len(text) < 10 else None
-
-
-def _dead(event: RawEvent, pid_text: str | None, detail: str, parts: Parts) -> None:
-    pid = _pid(pid_text)
-    if pid is None:
-        return
-    name = event.fields.get("name", "")
-    who = Who(pid=pid, by=(f"{event.kind} in {event.file}",))
-    _add(
-        event,
-        who.or_else(Who(command=name, role=role_by_process_name(name))),
-        "dead",
-        detail,
-        parts,
-    )
 
 
 def _engine_worker(event: RawEvent, parts: Parts) -> None:
@@ -92,6 +81,20 @@ def _add(event: RawEvent, who: Who, status: ProcessStatus, detail: str, parts: P
             who=who, file=event.file, moment=event.moment, status=status, status_detail=detail
         )
     )
+
+
+def _rank_map(event: RawEvent, parts: Parts) -> None:
+    """`rank pid: 0 2000, 1 2001`, or `rank = pid-2000`."""
+    by = (f"map of ranks in {event.file}",)
+    for rank, pid in _PAIR.findall(event.fields.get("pairs", "")):
+        parts.add_identity(Who(pid=int(pid), rank=int(rank), role="trainer", by=by))
+    first = _pid(event.fields.get("first_pid"))
+    if first is None:
+        return
+    for part in parts.processes:
+        pid_known = part.who.pid
+        if part.stack and pid_known is not None and 0 <= pid_known - first < MAX_RANKS_BY_PID:
+            parts.add_identity(Who(pid=pid_known, rank=pid_known - first, role="trainer", by=by))
 
 
 def _task(event: RawEvent, parts: Parts) -> None:

@@ -132,6 +132,23 @@ class RawEvent:
     fields: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Listing:
+    """One process table.
+
+    Attributes:
+        file: The file it stands in.
+        header: Its first line: tables with the same one were asked for alike.
+        order: See `ProcessPart`.
+        processes: Its members of the job by pid.
+    """
+
+    file: str
+    header: str
+    order: float
+    processes: dict[int, Who]
+
+
 @dataclass
 class Parts:
     """All that was read so far, bounded: what does not fit is counted in a gap."""
@@ -145,6 +162,7 @@ class Parts:
     notes: list[str] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     identities: list[Who] = field(default_factory=list)
+    listings: list[Listing] = field(default_factory=list)
     world_sizes: list[tuple[int, str]] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
 
@@ -200,6 +218,7 @@ class Parts:
             self.add_flag(flag)
         for who in other.identities:
             self.add_identity(who)
+        self.listings += other.listings
         for note in other.notes:
             self.add_note(note)
         self.add_variables(other.environment)
@@ -234,6 +253,9 @@ _FILE_HINTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     # `r0`, `r3.txt`, a flight recorder's `fr_2.json`; a longer word, if there is one, is believed.
     ("rank", re.compile(r"(?:^|[_.-])(?:r|rk|fr)[_-]?(\d{1,5})(?=[._-]|$)", re.I)),
     ("rank", re.compile(rf"(?<![a-z])(?:rank|trainer|policy|actor){_WORD_NUMBER}", re.I)),
+    ("rank", re.compile(r"^r[_-]?(\d{1,5})(?=\.|$)", re.I)),
+    ("rank", re.compile(r"(?:spy|stack|dump|gdb|bt)[_.-]r(\d{1,5})(?=\.|$)", re.I)),
+    ("rank", re.compile(r"^r(\d{1,5})[_.-](?=pyspy|py-spy|pystack|stack|dump|gdb|bt)", re.I)),
     ("engine", re.compile(rf"(?<![a-z])(?:engine|server|replica){_WORD_NUMBER}", re.I)),
     ("worker", re.compile(rf"(?<![a-z])tp{_WORD_NUMBER}", re.I)),
     ("replica", re.compile(rf"(?<![a-z])dp{_WORD_NUMBER}", re.I)),

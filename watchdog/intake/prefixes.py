@@ -47,6 +47,7 @@ _ACTOR = re.compile(
     r"\((?P<name>[A-Za-z_][\w.:\-]{0,80})(?P<rank> rank=\d+)?(?: pid=(?P<pid>\d{1,9}))?"
     r"(?:, ip=(?P<ip>[\w.:\-]{1,60}))?\) ?"
 )
+_POD = re.compile(r"\[pod/(?P<pod>[\w.\-]{1,253})/[\w.\-]{1,80}\] ?")
 _TORCHRUN = re.compile(r"\[(?:default|trainer|worker|actor|rank_?local)_?(\d{1,5})\]: ?")
 _RANK = re.compile(r"\[(?:rank|Rank|RANK)[ :_]?(\d{1,6})\](?::| -)? ?")
 _SLURM = re.compile(r"(\d{1,5}): ")
@@ -173,6 +174,14 @@ def _torchrun(text: str) -> tuple[int, Line] | None:
     return match.end(), Line("", who=who, source=match[0].strip())
 
 
+def _pod(text: str) -> tuple[int, Line] | None:
+    match = _POD.match(text)
+    if not match:
+        return None
+    who = Who(host=match["pod"], by=(f"pod {match['pod']}",))
+    return match.end(), Line("", who=who, source=match[0].strip())
+
+
 def _rank(text: str) -> tuple[int, Line] | None:
     match = _RANK.match(text)
     if not match:
@@ -276,7 +285,7 @@ def _where(text: str) -> tuple[int, Line] | None:
 _BY_LETTER: tuple[_Step, ...] = (_glog, _level_first, _nccl, _level, _where)
 _STEPS: dict[str, tuple[_Step, ...]] = {
     "(": (_actor,),
-    "[": (_torchrun, _rank, _bracketed, _glog, _level, _where),
+    "[": (_torchrun, _rank, _pod, _bracketed, _glog, _level, _where),
     "-": (_dashes,),
     "|": (_pipe_level,),
     "/": (_where,),

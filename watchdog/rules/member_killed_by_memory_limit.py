@@ -6,7 +6,8 @@ What hangs
 
 How it shows
     The kernel log names the pid (`Memory cgroup out of memory: Killed process`), the engine or
-    launcher reports exit code -9, Ray speaks of memory pressure, a cgroup counts an `oom_kill`.
+    launcher reports exit code -9, Ray speaks of memory pressure, a cgroup counts an `oom_kill`,
+    Kubernetes evicts the pod because the node is low on memory.
     All time-out lines come later.
 
 What to do
@@ -49,7 +50,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     told = [
         p
         for p in crash.dead_processes(situation)
-        if re.search(r"out of memory|oom", p.status_detail, re.I)
+        if re.search(r"out of memory|oom|low on resource: memory", p.status_detail, re.I)
     ]
     if not killed and not told:
         return None

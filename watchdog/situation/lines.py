@@ -57,6 +57,9 @@ CUDA_MEMORY_FAULT = re.compile(
 )
 """Memory was touched that is not there: released, unmapped or closed."""
 
+_DEVICE_FAULT = re.compile(r"CUresult error: [1-9]|CUDA out of memory")
+"""What a library prints before it ends the process without a traceback."""
+
 LOOPBACK = re.compile(
     r"Using the loopback address|remote=\[?(localhost|127\.)"
     r"|connect(ing)? (to )?\[?127\.|Bootstrap: Using (lo|veth|docker)"
@@ -142,9 +145,9 @@ def is_error(event: LogEvent) -> bool:
     """Whether it is an error of its own: not a time-out, not a peer's end, not a refused probe."""
     if TIME_OUT.search(event.text) or PEER_LOST.search(event.text):
         return False
-    if event.kind in ("traceback", "exception", "python_error") or CUDA_MEMORY_FAULT.search(
-        event.text
-    ):
+    if event.kind in ("traceback", "exception", "python_error"):
+        return True
+    if CUDA_MEMORY_FAULT.search(event.text) or _DEVICE_FAULT.search(event.text):
         return True
     return bool(exception_of(event)) and event.kind not in ("warning",)
 

@@ -65,13 +65,17 @@ def _counts(situation: Situation, process: Process) -> bool:
 
 
 def _ended_after_time_out(situation: Situation, process: Process) -> bool:
-    """It wrote a time-out line itself before it ended."""
+    """It wrote a time-out line itself before it ended, or aborted because a peer was lost."""
     own = [
         e
         for e in situation.evidence.log_events
         if process.rank is not None and e.rank == process.rank and process.role == "trainer"
     ]
-    return any(lines.TIME_OUT.search(event.text) for event in own)
+    aborted = "SIGABRT" in process.status_detail
+    return any(
+        lines.TIME_OUT.search(event.text) or (aborted and lines.PEER_LOST.search(event.text))
+        for event in own
+    )
 
 
 def _from_status(situation: Situation, process: Process) -> Culprit:

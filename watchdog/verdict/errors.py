@@ -9,6 +9,9 @@ from watchdog.findings import Culprit
 from watchdog.situation import Situation, lines
 from watchdog.verdict.judgement import Judgement, accused, accused_by_log, waiting_for
 
+MAX_ALIKE = 4
+MOMENTS_S = 60.0
+
 _OTHER_ACTOR = re.compile(r"ray::[\w.]+\(\) \(pid=(\d+)")
 _FUNCTION = re.compile(r"(?:, in |^\s+in )(\S+)", re.MULTILINE)
 
@@ -19,9 +22,38 @@ def earliest_error(situation: Situation) -> Judgement | None:
     if event is None:
         return None
     culprit = _writer(situation, event)
-    others = tuple(p for p in situation.trainers if p.key != culprit.process)
-    chain = (waiting_for(others, "", culprit.process),) if others else ()
-    return Judgement("crashed", f"{culprit.process} failed first: {culprit.why}", (culprit,), chain)
+    culprits = (culprit, *_failed_alike(situation, event, culprit))
+    named = {c.process for c in culprits}
+    others = tuple(p for p in situation.trainers if p.key not in named)
+    chain = (waiting_for(others, "", ", ".join(sorted(named))),) if others else ()
+    return Judgement("crashed", f"{culprit.process} failed first: {culprit.why}", culprits, chain)
+
+
+def _failed_alike(
+    situation: Situation, event: LogEvent, first: Culprit
+) -> tuple[Culprit, ...]:
+    """Other members that failed with the same error at the same place, within moments.
+
+    Each met the cause by itself. If most of them did, the first is named alone: it is everybody's.
+    """
+    found: dict[str, Culprit] = {}
+    for other in situation.logs.errors:
+        alike = lines.exception_of(other) == lines.exception_of(event) and error_place(
+            other
+        ) == error_place(event)
+        if not alike or other.kind != event.kind or not _is_member(situation, other):
+            continue
+        if not _within_moments(situation, event, other):
+            continue
+        culprit = _writer(situation, other)
+        if culprit.process != first.process:
+            found.setdefault(culprit.process, culprit)
+    return tuple(found.values()) if len(found) < MAX_ALIKE else ()
+
+
+def _within_moments(situation: Situation, event: LogEvent, other: LogEvent) -> bool:
+    one, two = situation.logs.when(event), situation.logs.when(other)
+    return one is None or two is None or abs(one - two) <= MOMENTS_S
 
 
 def fatal_error(situation: Situation) -> LogEvent | None:

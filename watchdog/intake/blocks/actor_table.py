@@ -14,7 +14,7 @@ LINE_LITERALS = ("ACTOR_ID",)
 MAX_ROWS = 10_000
 
 _HEADER = re.compile(r"\s*ACTOR_ID\s+CLASS_NAME\s+STATE\b")
-_ROW = re.compile(r"\s*\d+\s+[0-9a-f]{16,56}\s+\S+\s+[A-Z_]+\b")
+_ROW = re.compile(r"\s*\d+\s+[0-9a-f]{2,56}\s+\S+\s+[A-Z_]{4,40}\b")
 _INDEX = re.compile(r"[-_](\d{1,5})$")
 _STATUS: dict[str, ProcessStatus] = {"ALIVE": "running", "DEAD": "dead"}
 
@@ -31,8 +31,11 @@ def continues(text: str, block: Block) -> bool:
 
 def parse(block: Block, parts: Parts) -> None:
     """One part for each actor that trains or generates."""
-    for line in block.lines[1:]:
-        row = _cells(line)
+    rows = [_cells(line, "JOB_ID" in block.lines[0]) for line in block.lines[1:]]
+    alive = {row.get("NAME") for row in rows if row["STATE"] == "ALIVE"}
+    for row in rows:
+        if row["STATE"] == "DEAD" and row.get("NAME") in alive - {None}:
+            continue  # started again since
         role = role_by_process_name(row.get("CLASS_NAME", ""))
         pid = row.get("PID", "")
         if role is None or not pid.isdigit() or len(pid) > 9:
@@ -62,11 +65,11 @@ def parse(block: Block, parts: Parts) -> None:
         )
 
 
-def _cells(line: str) -> dict[str, str]:
+def _cells(line: str, has_job: bool) -> dict[str, str]:
     """Cells by what they look like: names may be empty, and columns do not line up."""
     _, _, name_of_class, state, *rest = line.split()
     cells = {"CLASS_NAME": name_of_class, "STATE": state}
-    rest = rest[1:]  # the job
+    rest = rest[1:] if has_job else rest
     if rest and not re.fullmatch(r"[0-9a-f]{40,}", rest[0]) and not rest[0].isdigit():
         cells["NAME"] = rest[0]
     cells["PID"] = next((cell for cell in reversed(rest) if cell.isdigit() and len(cell) < 10), "")

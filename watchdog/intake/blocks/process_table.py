@@ -6,7 +6,7 @@ import re
 
 from watchdog.evidence import ActivitySample, ProcessStatus, ThreadActivity
 from watchdog.intake.blocks import Block
-from watchdog.intake.parts import Parts, ProcessPart, Who
+from watchdog.intake.parts import Listing, Parts, ProcessPart, Who
 from watchdog.intake.prefixes import role_by_process_name, who_by_process_name
 from watchdog.masking import mask_text
 
@@ -44,6 +44,7 @@ def continues(text: str, block: Block) -> bool:
 def parse(block: Block, parts: Parts) -> None:
     """One part for each process that has to do with the job."""
     columns = block.lines[0].split()
+    members: dict[int, Who] = {}
     for line in block.lines[1:]:
         row = dict(zip(columns, line.split(None, len(columns) - 1), strict=False))
         command = mask_text(row.get("COMMAND") or row.get("CMD") or row.get("ARGS") or "")[:2000]
@@ -54,9 +55,10 @@ def parse(block: Block, parts: Parts) -> None:
         wchan = row.get("WCHAN", "-")
         context = block.context
         who = Who(pid=int(pid), command=command, host=context.who.host, by=("process table",))
+        who = members[int(pid)] = who.or_else(who_by_process_name(command))
         parts.add_process(
             ProcessPart(
-                who=who.or_else(who_by_process_name(command)),
+                who=who,
                 file=context.file,
                 moment=context.moment or block.first.moment,
                 order=context.order,
@@ -68,6 +70,8 @@ def parse(block: Block, parts: Parts) -> None:
                 ),
             )
         )
+    header = " ".join(columns)
+    parts.listings.append(Listing(block.context.file, header, block.context.order, members))
 
 
 def _bytes(text: str | None) -> int | None:

@@ -85,6 +85,18 @@ LINES: tuple[LineKind, ...] = (
         r" (?P<status>\d{3})",
     ),
     line_kind(
+        "engine_killed",
+        ("Killing engine", "illing rollout engine", "Killing server"),
+        r"[Kk]illing (?:rollout )?(?:engine|server)[ _#](?P<engine_index>\d{1,5})\b"
+        r"(?P<detail>.{0,120})",
+    ),
+    line_kind(
+        "engine_restarted",
+        ("restarted", "recovered", "Recover", "Restart"),
+        r"(?:engine[ _#](?P<engine_index>\d{1,5}) (?:was )?(?:restarted|recovered)"
+        r"|(?:[Rr]estart|[Rr]ecover)(?:ed|ing) (?:rollout )?engine[ _#](?P<restarted>\d{1,5}))",
+    ),
+    line_kind(
         "http_timeout",
         ("ReadTimeout", "Read timed out", "ConnectTimeout", "Max retries exceeded"),
         r"(?P<error>ReadTimeout|Read timed out|ConnectTimeout\w*|Max retries exceeded)",

@@ -23,6 +23,12 @@ LINES = (
         r"(?:.{0,300}?class_name: (?P<name>\w+))?(?:.{0,300}?pid: (?P<died_pid>\d+))?",
     ),
     line_kind(
+        "ray_worker_killed",
+        "INTENDED_SYSTEM_EXIT",
+        r"Worker PID: (?P<died_pid>\d{1,9}) Worker exit type: INTENDED_SYSTEM_EXIT"
+        r".{0,120}?(?P<detail>actor is killed|killed by `?ray\.kill)",
+    ),
+    line_kind(
         "ray_oom_kill",
         ("low on memory", "due to memory pressure", "OutOfMemoryError: Task was killed"),
         r"(?:running low on memory|due to memory pressure|OutOfMemoryError: Task was killed)",
