@@ -62,7 +62,7 @@ LINES = (
     ),
     line_kind(
         "observed_at",
-        ":",
+        ("dump", "Dump", "spy", "copied", "taken", "now", "Now", "looked", "up to"),
         r"(?i)\b(?:dump(?:s|ed)?|py-?spy|copied|taken|now|looked|up to)\b[^\n\d]{0,25}"
         rf"(?P<at>(?:20\d\d-\d\d-\d\d )?{_CLOCK})(?![\d:])",
     ),
