@@ -146,7 +146,7 @@ class LineReader:
         who = marker.who if marker.resets or marker.who is not NOBODY else self._context.who
         moment = marker.moment or self._context.moment
         self._context = replace(self._context, who=who, moment=moment, title=marker.title)
-        if marker.moment:
+        if marker.moment and (self._moment is None or not marker.title):
             self._parts.add_event(
                 RawEvent("observed_at", marker.title, self._base.file, number, marker.moment)
             )

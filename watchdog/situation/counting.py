@@ -77,6 +77,7 @@ def counting_on(evidence: Evidence) -> tuple[Counting, ...]:
     looks = observed_at_s(evidence)
     if not looks:
         return ()
+    end_s = max([looks[-1], *(e.time_s for e in evidence.log_events if e.time_s is not None)])
     late = [
         e.time_s
         for e in evidence.log_events
@@ -86,7 +87,7 @@ def counting_on(evidence: Evidence) -> tuple[Counting, ...]:
     for series in _series(evidence.log_events):
         times = [e.time_s for e in series if e.time_s is not None]
         interval = median(b - a for a, b in pairwise(times[-6:]))
-        overdue = looks[-1] - times[-1] > max(MAX_MISSED * interval, 30)
+        overdue = end_s - times[-1] > max(MAX_MISSED * interval, 30)
         if not overdue and interval > 0 and all(time < times[-MIN_COUNTS] for time in late):
             name = series[-1].fields.get("name", "")
             found.append(Counting(name, series[0], series[-1], interval))

@@ -8,6 +8,7 @@ from functools import cached_property
 from watchdog.evidence import Evidence, LogEvent
 from watchdog.situation import lines
 
+_WORK = frozenset({"progress", "trainer_phase", "sync_begin", "sync_done"})
 _COUNTER = re.compile(r"(?P<done>\d+)/(?P<total>\d+)\b")
 _SECONDS = re.compile(r"for (\d+) seconds|elapsed_s=([\d.]+)")
 _LOAD = re.compile(
@@ -27,11 +28,20 @@ class Logs:
         return lines.matching(self.events, expression)
 
     @cached_property
+    def _of_this_run(self) -> tuple[LogEvent, ...]:
+        """The lines since the launcher last restarted the workers, if they did something since."""
+        restarts = [e for e in self.events if e.kind == "worker_group_restart"]
+        last = max((self.order(e) for e in restarts), default=None)
+        if last is None or not any(e.kind in _WORK and self.order(e) > last for e in self.events):
+            return self.events
+        return tuple(e for e in self.events if self.order(e) > last)
+
+    @cached_property
     def first_time_out(self) -> LogEvent | None:
         """The earliest line that a wait was too long or a peer lost."""
         found = [
             e
-            for e in self.events
+            for e in self._of_this_run
             if lines.TIME_OUT.search(e.text) or lines.PEER_LOST.search(e.text)
         ]
         return min(found, key=self.order) if found else None
@@ -39,7 +49,7 @@ class Logs:
     @cached_property
     def errors(self) -> tuple[LogEvent, ...]:
         """Errors of their own, earliest first; a retried request is none."""
-        return tuple(sorted((e for e in self.events if lines.is_error(e)), key=self.order))
+        return tuple(sorted((e for e in self._of_this_run if lines.is_error(e)), key=self.order))
 
     @cached_property
     def deaths(self) -> tuple[LogEvent, ...]:

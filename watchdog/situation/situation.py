@@ -30,6 +30,7 @@ _SAYS_NOTHING = frozenset(
         "http_access",
         "shm_broadcast_notice",
         "ray_task",
+        "ray_idle",
         "gpu_utilization",
         "nfs_mount",
     }
@@ -218,6 +219,7 @@ class Situation:
             for e in self.evidence.log_events
             if e.time_s is not None
             and e.kind not in _SAYS_NOTHING
+            and not (e.kind == "engine_load" and e.fields.get("running") == "0")
             and e.fields.get("time_of") != "the heading"
         ]
         return looks[-1] - max(said) if looks and said else None

@@ -13,7 +13,10 @@ YOUNG_S = 20.0
 
 
 SILENT_S = 300.0
-"""Logs of a job that runs say something more often than this."""
+"""Logs of a job that trains or syncs say something more often than this."""
+
+GENERATION_S = 3600.0
+"""Who waits for rollouts may have nothing to say for this long."""
 
 DAY_S = 86_400.0
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -23,8 +26,18 @@ _WORDS = {"half an": 0.5, "two": 2.0, "three": 3.0, "several": 3.0}
 def lasted(situation: Situation) -> bool:
     """Whether anything shows that the wait is long.
 
-    The watchdog's deadline, a time-out line, times in the logs, silence until somebody looked, a
-    remark that says how long, or two samples that are the same.
+    What `observed_to_last` sees, silence until somebody looked, or a remark that says how long.
+    """
+    if observed_to_last(situation):
+        return True
+    silence = GENERATION_S if situation.at(r"rollout|generat") else SILENT_S
+    return told_s(situation) > LEGAL_RPC_S or (situation.silent_s or 0) > silence
+
+
+def observed_to_last(situation: Situation) -> bool:
+    """Whether a measurement shows that the wait is long.
+
+    The watchdog's deadline, a time-out line, times in the logs, or two samples that are the same.
     """
     evidence = situation.evidence
     if evidence.stall is not None:
@@ -33,8 +46,6 @@ def lasted(situation: Situation) -> bool:
         return True
     duration = situation.logs.duration_s
     if duration is not None and duration > LEGAL_RPC_S:
-        return True
-    if told_s(situation) > LEGAL_RPC_S or (situation.silent_s or 0) > SILENT_S:
         return True
     waits = [wait.waited_s for wait in situation.waits.values() if wait.waited_s is not None]
     if waits and max(waits) > LEGAL_RPC_S:

@@ -29,9 +29,7 @@ def earliest_error(situation: Situation) -> Judgement | None:
     return Judgement("crashed", f"{culprit.process} failed first: {culprit.why}", culprits, chain)
 
 
-def _failed_alike(
-    situation: Situation, event: LogEvent, first: Culprit
-) -> tuple[Culprit, ...]:
+def _failed_alike(situation: Situation, event: LogEvent, first: Culprit) -> tuple[Culprit, ...]:
     """Other members that failed with the same error at the same place, within moments.
 
     Each met the cause by itself. If most of them did, the first is named alone: it is everybody's.
