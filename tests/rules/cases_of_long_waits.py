@@ -260,15 +260,12 @@ def _paused(at_s: float, *, running: str = "0") -> tuple[LogEvent, ...]:
     return (
         log("POST /pause_generation", kind="engine_control", time_s=at_s, engine=0, fields=control),
         log("GET /health", line=2, kind="http_access", time_s=1000.0, engine=0),
-        *(
-            log(text, "metrics.txt", line, kind="engine_load", engine=0, fields=fields)
-            for line, (text, fields) in enumerate(
-                (
-                    ("num_running_reqs", {"running": running, "of": "metrics"}),
-                    ("num_queue_reqs", {"queued": "64", "of": "metrics"}),
-                ),
-                start=1,
-            )
+        log(
+            f"num_running_reqs {running}.0 num_queue_reqs 64.0",
+            "metrics.txt",
+            kind="engine_load",
+            engine=0,
+            fields={"running": running, "queued": "64", "source": "metrics"},
         ),
     )
 

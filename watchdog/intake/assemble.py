@@ -322,6 +322,8 @@ def _event(event: RawEvent, identities: Identities, calendar: Calendar) -> LogEv
     if rank is None and who.local_rank is not None and who.role in (None, "trainer"):
         rank = who.local_rank
     is_engine = who.role in ("engine", "engine_worker")
+    if who.role is None and who.pid is None and rank is None and _is_answer(event):
+        is_engine = identities.only_engine is not None
     if is_engine and engine is None and rank is None:
         engine = identities.only_engine
     fields = dict(event.fields)
@@ -341,6 +343,11 @@ def _event(event: RawEvent, identities: Identities, calendar: Calendar) -> LogEv
         host=who.host,
         fields=fields,
     )
+
+
+def _is_answer(event: RawEvent) -> bool:
+    """Whether it is a line of an access log, which only a server writes."""
+    return event.kind == "engine_control" and " HTTP/1" in event.text
 
 
 def _world_size(parts: Parts) -> int | None:

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from watchdog.evidence import LogEvent
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
-from watchdog.signs.answers import finding, seen
+from watchdog.signs.answers import finding, quoted, seen
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "rank_subset_collective"
@@ -37,9 +38,19 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     own = [p for p in connecting if situation.wait(p).kind in ("rendezvous", "collective", "store")]
     if not own or not others or not peers.hung(situation) or len(connecting) < 2:
         return None
+    told = _told_differently(situation)
+    if told:
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "confirmed",
+            "The ranks were told of different engines.",
+            [*(quoted(e) for e in told), seen(situation, own[0]), seen(situation, others[0])],
+            culprits=others,
+        )
     recovered = situation.switches.on(
         "use_fault_tolerance", "fault_tolerance", "ft"
-    ) or situation.log(r"recover|restarted engine|new engine")
+    ) or situation.log(r"recover|restarted engine|engine \d+ (was )?restarted|new engine")
     return finding(
         __name__,
         CAUSE_CLASS,
@@ -48,3 +59,10 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         [seen(situation, own[0]), seen(situation, others[0])],
         culprits=own,
     )
+
+
+def _told_differently(situation: Situation) -> list[LogEvent]:
+    """The last lines of two ranks that disagree on whether there are new engines."""
+    last = {e.rank: e for e in situation.evidence.log_events if e.kind == "engine_list"}
+    values = {e.fields.get("has_new", ""): e for rank, e in last.items() if rank is not None}
+    return list(values.values()) if len(values) > 1 else []

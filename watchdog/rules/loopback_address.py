@@ -14,8 +14,7 @@ What to do
     workers start, or give the hostname a routable address in /etc/hosts.
 
 Not to be confused with
-    A firewall, where the address is right; a member that never came; the warning in a job whose
-    syncs came to their end since.
+    A firewall, where the address is right; a member that never came.
 
 Source
     https://github.com/aws-samples/aws-do-eks/pull/50
@@ -24,12 +23,11 @@ Source
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted, seen
-from watchdog.situation import Situation, lines
+from watchdog.signs.answers import finding, quoted, refuted, seen
+from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
 )
@@ -37,15 +35,12 @@ from watchdog.verdict import (
 CAUSE_CLASS: Final = "network_interface"
 
 
-_LOOPBACK = re.compile(
-    r"loopback address|connect(ing)? (to )?\[?127\."
-    r"|remote=\[?(localhost|127\.)|Unable to resolve hostname"
-)
-
-
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
-    said = lines.matching(network.loopback_lines(situation), _LOOPBACK)
+    said = situation.log(
+        r"loopback address|connect(ing)? (to )?\[?127\."
+        r"|remote=\[?(localhost|127\.)|Unable to resolve hostname"
+    )
     local = [
         s
         for p in situation.evidence.processes
@@ -55,6 +50,10 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     builders = network.building(situation)
     if not said and not (local and builders):
         return None
+    if said and not local and network.worked_before(situation, said):
+        return refuted(
+            __name__, CAUSE_CLASS, "a sync over the same groups ended well after the warning"
+        )
     several = (
         len(
             {p.host for p in situation.evidence.processes if p.host}

@@ -5,7 +5,7 @@ What hangs
     the receivers wait for the data.
 
 How it shows
-    Two `NCCL version` lines that differ, two libraries in the process maps, or two `nvidia-
+    `Mismatched NCCL version detected`; two `NCCL version` lines that differ, two libraries in the process maps, or two `nvidia-
     nccl-*` wheels that write into the same path; `LD_PRELOAD` on one side.
 
 What to do
@@ -25,7 +25,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import engines, peers, settings
-from watchdog.signs.answers import finding
+from watchdog.signs.answers import finding, quoted
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "version_mismatch"
@@ -33,6 +33,15 @@ CAUSE_CLASS: Final = "version_mismatch"
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
+    said = situation.log(r"Mismatched NCCL version")
+    if said:
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "confirmed",
+            "NCCL found another version at the other end of the group.",
+            [quoted(e) for e in said[:2]],
+        )
     versions = settings.nccl_versions(situation)
     trainer, engine = versions.get("trainer", set()), versions.get("engine", set())
     packages = {name: v for name, v in versions.items() if name.startswith("package")}

@@ -30,6 +30,7 @@ from watchdog.situation import Situation
 from watchdog.verdict.groups import class_key
 
 CAUSE_CLASS: Final = "rank_subset_collective"
+IS_GENERAL: Final = True
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:

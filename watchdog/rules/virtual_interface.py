@@ -44,7 +44,8 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         p.host for p in situation.evidence.processes if p.host
     }
     waits = network.building(situation) or situation.log(r"remote process exited|ncclRemoteError")
-    strong = len(hosts) > 1 and bool(waits)
+    refused = network.refused_address(situation, said) is not None
+    strong = len(hosts) > 1 and (bool(waits) or refused)
     return finding(
         __name__,
         CAUSE_CLASS,

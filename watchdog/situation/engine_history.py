@@ -89,33 +89,17 @@ class EngineHistory:
         return last is not None and last.op == "sleep" and last.stage != "error"
 
     @cached_property
-    def is_forgotten(self) -> tuple[LogEvent, ...]:
-        """Its metrics, where they show requests that wait and none that runs since the pause."""
-        last: dict[str, LogEvent] = {}
-        for event in self.events:
-            if event.kind == "engine_load" and event.fields.get("of") == "metrics":
-                last.update({name: event for name in ("running", "queued") if name in event.fields})
-        pause = self.last("pause")
-        times = [e.time_s for e in self.events if e.time_s is not None]
-        if not self.is_paused or pause is None or last.keys() != {"running", "queued"}:
-            return ()
-        if pause.event.time_s is None or max(times) - pause.event.time_s < MIN_HELD_S:
-            return ()
-        running, queued = (last[name].fields[name] for name in ("running", "queued"))
-        return tuple(last.values()) if running == "0" and queued != "0" else ()
-
-    @cached_property
     def holds_requests(self) -> tuple[LogEvent, ...]:
         """Lines that say that requests are held because generation is paused."""
         said = [e for e in self.events if e.kind == "requests_held" or lines.HOLDING.search(e.text)]
-        return tuple(said or self._queued_since_pause() or self.is_forgotten)
+        return tuple(said or self._queued_since_pause())
 
     def _queued_since_pause(self) -> list[LogEvent]:
         """Statistics after the last pause with requests waiting and none running, for minutes."""
         pause = self.last("pause")
         if pause is None:
             return []
-        later = [e for e in self.loads if self.events.index(e) > self.events.index(pause.event)]
+        later = [e for e in self.loads if self._is_after(e, pause.event)]
         held = [
             e
             for e in later
@@ -123,7 +107,23 @@ class EngineHistory:
         ]
         times = [e.time_s for e in held if e.time_s is not None]
         lasts = len(times) >= 3 and times[-1] - times[0] > MIN_HELD_S
+        if held and held[-1].fields.get("source") == "metrics":
+            lasts = lasts or self._age_s(pause) > MIN_HELD_S
         return held if lasts and held[-1] is later[-1] else []
+
+    def _is_after(self, event: LogEvent, other: LogEvent) -> bool:
+        """By time where they stand in different files; a metrics page is as late as can be."""
+        if event.file == other.file:
+            return self.events.index(event) > self.events.index(other)
+        if event.time_s is None or other.time_s is None:
+            return event.fields.get("source") == "metrics"
+        return event.time_s >= other.time_s
+
+    def _age_s(self, control: Control) -> float:
+        """Time from the call to the engine's last line (s), 0 where it is not told."""
+        times = [e.time_s for e in self.events if e.time_s is not None]
+        begun = control.event.time_s
+        return max(times) - begun if times and begun is not None else 0.0
 
     @cached_property
     def failures(self) -> tuple[Control, ...]:
@@ -138,9 +138,7 @@ class EngineHistory:
     @cached_property
     def loads(self) -> tuple[LogEvent, ...]:
         """Its statistics lines."""
-        return tuple(
-            e for e in self.events if e.kind == "engine_load" and e.fields.get("of") != "metrics"
-        )
+        return tuple(e for e in self.events if e.kind == "engine_load")
 
     def running(self) -> int | None:
         """Requests that its last statistics line shows as running."""

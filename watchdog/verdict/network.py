@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from watchdog.evidence import LogEvent, Process
 from watchdog.situation import Situation, lines
 from watchdog.verdict.judgement import Judgement, accused, accused_by_log, waiting_for
@@ -11,13 +13,17 @@ def unreachable_address(situation: Situation) -> Judgement | None:
     """Somebody builds a group, and a line tells of a loopback or missing interface."""
     builders = building(situation)
     said = loopback_lines(situation)
-    if not said or not (builders or situation.log(r"new_group|connectFullMesh|init_process_group")):
+    refused = refused_address(situation, said)
+    tried = builders or refused or situation.log(r"new_group|connectFullMesh|init_process_group")
+    if not said or not tried or worked_before(situation, said):
         return None
-    event = said[0]
+    event = refused or said[0]
     process = situation.trainer(event.rank) if event.rank is not None else None
     line = event.text.splitlines()[0][:240]
+    if process is None and event.pid is not None:
+        process = next((p for p in situation.trainers if p.pid == event.pid), None)
     why = f"it advertises an address that other hosts cannot reach: `{line}`"
-    where = f"new_group (gloo): {line}"
+    where = line if refused else f"new_group (gloo): {line}"
     culprit = (
         accused(situation, process, why, where) if process else accused_by_log(event, why, where)
     )
@@ -32,17 +38,33 @@ def unreachable_address(situation: Situation) -> Judgement | None:
     )
 
 
+def worked_before(situation: Situation, said: tuple[LogEvent, ...]) -> bool:
+    """Whether a sync ended well after the last of these lines: the groups did form."""
+    done = situation.log(lines.SYNC_END)
+    return any(all(situation.logs.is_later(end, e) for e in said) for end in done)
+
+
+def refused_address(situation: Situation, said: tuple[LogEvent, ...]) -> LogEvent | None:
+    """The line that names an address to which a peer tried to connect in vain."""
+    refused = [
+        e for e in situation.log(r"[Cc]onnection refused|No route to host|[Cc]onnection timed out")
+    ]
+    for event in said:
+        address = event.fields.get("address", "")
+        if address and any(
+            re.search(rf"(?<![\d.]){re.escape(address)}(?![\d.])", e.text)
+            for e in refused
+            if e.pid != event.pid or e.host != event.host
+        ):
+            return event
+    return None
+
+
 def building(situation: Situation) -> tuple[Process, ...]:
     """Processes of any role that are building a group."""
     return situation.doing("rendezvous", among=situation.evidence.processes)
 
 
 def loopback_lines(situation: Situation) -> tuple[LogEvent, ...]:
-    """Lines that tell of an address on the loopback or a virtual interface.
-
-    Those after which a sync came to its end did no harm: the hosts reach each other.
-    """
-    done = [situation.logs.order(e) for e in situation.log(lines.SYNC_END)]
-    last = max(done, default=None)
-    said = situation.log(lines.LOOPBACK)
-    return said if last is None else tuple(e for e in said if situation.logs.order(e) > last)
+    """Lines that tell of an address on the loopback or a virtual interface."""
+    return situation.log(lines.LOOPBACK)

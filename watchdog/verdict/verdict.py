@@ -10,6 +10,7 @@ from watchdog.verdict import (
     actors,
     counted,
     deaths,
+    driver,
     engines,
     errors,
     long_wait,
@@ -25,6 +26,7 @@ from watchdog.verdict.judgement import Judgement
 JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     deaths.dead_member,
     errors.earliest_error,
+    driver.failed_driver,
     odd_ranks.blocked_for_sure,
     progress.healthy,
     counted.counting,

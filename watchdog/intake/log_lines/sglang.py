@@ -103,30 +103,6 @@ LINES = (
         r"Health check failed\. Server couldn't get a response",
     ),
     line_kind(
-        "engine_load",
-        ":num_",
-        r"^sglang:num_running_reqs(?:\{[^}]{0,300}\})? (?P<running>\d+)(?:\.0)?$",
-        of="metrics",
-    ),
-    line_kind(
-        "engine_load",
-        ":num_",
-        r"^sglang:num_queue_reqs(?:\{[^}]{0,300}\})? (?P<queued>\d+)(?:\.0)?$",
-        of="metrics",
-    ),
-    line_kind(
-        "engine_load",
-        ":num_",
-        r"^vllm:num_requests_running(?:\{[^}]{0,300}\})? (?P<running>\d+)(?:\.0)?$",
-        of="metrics",
-    ),
-    line_kind(
-        "engine_load",
-        ":num_",
-        r"^vllm:num_requests_waiting(?:\{[^}]{0,300}\})? (?P<queued>\d+)(?:\.0)?$",
-        of="metrics",
-    ),
-    line_kind(
         "engine_arguments",
         "server_args=ServerArgs(",
         r"server_args=ServerArgs\((?P<arguments>.{0,4000})\)",

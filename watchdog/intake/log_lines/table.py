@@ -52,7 +52,6 @@ ENDS_ONLY = frozenset(
         "observed_at",
         "gpu_spinning",
         "weight_received",
-        "engine_metric",
     )
 )
 LITERALS: tuple[str, ...] = tuple(

@@ -32,6 +32,11 @@ LINES = (
         stage="error",
     ),
     line_kind(
+        "engine_list",
+        "has_new_engines=",
+        r"has_new_engines=(?P<has_new>True|False)(?:.{0,40}?engines=(?P<num_engines>\d+))?",
+    ),
+    line_kind(
         "sync_begin",
         (
             "roadcasting weights",
