@@ -124,8 +124,8 @@ def in_folders(files: Files, seed: int) -> Changed:
 
 
 def without_a_file(files: Files, seed: int) -> Changed:
-    """One of the files was not kept."""
-    if len(files) == 1:
+    """One of the files was not kept, where there are several."""
+    if len(files) < 2:
         return Changed(files)
     lost = random.Random(seed).choice(sorted(files))
     return Changed({name: content for name, content in files.items() if name != lost})

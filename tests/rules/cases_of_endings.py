@@ -48,7 +48,8 @@ def _waiting(*ranks: int) -> list[Process]:
 def _error(text: str, exception: str, frames: str = "f (f.py:1)", **more: object) -> LogEvent:
     fields = {"exception": exception, "message": text, "frames": frames}
     more.setdefault("time_s", 30.0)
-    return log(f"{exception}: {text}", line=5, kind="traceback", fields=fields, **more)
+    more.setdefault("line", 5)
+    return log(f"{exception}: {text}", kind="traceback", fields=fields, **more)
 
 
 def member_stopped__fires_signal() -> Evidence:
@@ -92,7 +93,7 @@ def group_port_taken__fires_first_error() -> Evidence:
 
 
 def group_port_taken__silent_second_start() -> Evidence:
-    error = _error("[Errno 98] Address already in use", "OSError", rank=0, time_s=1900.0)
+    error = _error("[Errno 98] Address already in use", "OSError", rank=0, time_s=1900.0, line=12)
     return files(*_waiting(0, 1, 2), log_events=(_SYNC, _LATE, error))
 
 
@@ -144,9 +145,7 @@ def lock_leaked_by_error__silent_holder_works() -> Evidence:
 
 
 def member_killed_by_memory_limit__fires_evicted() -> Evidence:
-    gone = rank(
-        3, status="dead", status_detail="Evicted: The node was low on resource: memory."
-    )
+    gone = rank(3, status="dead", status_detail="Evicted: The node was low on resource: memory.")
     lost = log("Connection closed by peer [10.0.0.9]:1", line=7, kind="gloo_peer_closed", rank=0)
     return files(*_waiting(0, 1), gone, log_events=(_SYNC, lost))
 
@@ -351,9 +350,7 @@ build_and_load (flashinfer/jit/core.py:301)
 
 
 def gil_held__silent_dumps_of_two_tools() -> Evidence:
-    python = sample(
-        "quantize (job.py:52)\nmain (job.py:35)", owns_gil=True, active=True, at=10.0
-    )
+    python = sample("quantize (job.py:52)\nmain (job.py:35)", owns_gil=True, active=True, at=10.0)
     native = sample("quantize_blocks (libspin.so)", source="gdb", at=40.0)
     busy = ActivitySample(taken_at_s=40.0, threads=(ThreadActivity(1001, "python", "R"),))
     return files(rank(1, python, native, activity=(busy,)), rank(0, _ALL_REDUCE))

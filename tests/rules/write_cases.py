@@ -10,12 +10,26 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.rules import cases_of_crashes, cases_of_engines, cases_of_groups, cases_of_memory
+from tests.rules import (
+    cases_of_crashes,
+    cases_of_endings,
+    cases_of_engines,
+    cases_of_groups,
+    cases_of_long_waits,
+    cases_of_memory,
+)
 from watchdog.evidence import Evidence
 from watchdog.serialization import evidence_to_json
 
 _HERE = Path(__file__).parent
-_MODULES = (cases_of_memory, cases_of_engines, cases_of_groups, cases_of_crashes)
+_MODULES = (
+    cases_of_memory,
+    cases_of_engines,
+    cases_of_groups,
+    cases_of_crashes,
+    cases_of_endings,
+    cases_of_long_waits,
+)
 
 
 def cases() -> Iterator[tuple[str, str, Evidence]]:

@@ -34,6 +34,7 @@ from watchdog.intake.blocks import (
     pystack_text,
     ras_text,
     socket_table,
+    task_table,
     torchrun_summary,
     traceback_text,
 )
@@ -77,6 +78,7 @@ BLOCKS: tuple[BlockKind, ...] = (
     socket_table,
     engine_metrics,
     actor_table,
+    task_table,
     ras_text,
     argument_lines,
     package_list,

@@ -28,6 +28,13 @@ def infer(parts: Parts) -> None:
             _task(event, parts)
         elif event.kind == "engine_address":
             _engine_address(event, parts)
+        elif event.kind == "own_pid" and event.who.pid is None and event.who.rank is not None:
+            pid = _pid(fields.get("own_pid"))
+            by = (f"its own line in {event.file}",)
+            parts.add_identity(Who(pid=pid, rank=event.who.rank, role="trainer", by=by))
+        elif event.kind == "nccl_setting" and event.who.pid is not None:
+            variables = {fields["name"]: fields["value"]}
+            parts.add_process(ProcessPart(event.who, file=event.file, environment=variables))
         elif event.kind == "nccl_version":
             _nccl_version(event, libraries, parts)
         elif event.kind == "engine_arguments":

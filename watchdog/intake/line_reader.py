@@ -18,7 +18,7 @@ from watchdog.intake.markers import MARKER_LITERALS, Marker, read_marker
 from watchdog.intake.parts import NOBODY, Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.prefixes import Line, PrefixReader
 from watchdog.intake.text import clean_line
-from watchdog.intake.times import Moment
+from watchdog.intake.times import Moment, find_moment
 from watchdog.masking import mask_text
 
 MAX_OPEN_BLOCKS = 256
@@ -28,6 +28,7 @@ MAX_TEXT_CHARS = 2_000
 _LIBRARY = re.compile(r"/\S*libnccl[\w.\-]*")
 _EXCEPTION = re.compile(r"(?:^|[\s.(])[A-Za-z_]\w*(?:Error|Exception): ")
 _ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
+REMARKS = frozenset(("remark_duration", "observed_at", "gpu_spinning"))
 ERROR_LITERALS = (*_ERROR_LEVELS, "Error: ", "Exception: ")
 
 
@@ -88,7 +89,7 @@ class LineReader:
             return
         marker = read_marker(line.text)
         if marker is not None:
-            self._follow(marker)
+            self._follow(marker, number)
         elif self._opened(number, line):
             return
         else:
@@ -141,10 +142,14 @@ class LineReader:
                 return True
         return False
 
-    def _follow(self, marker: Marker) -> None:
+    def _follow(self, marker: Marker, number: int) -> None:
         who = marker.who if marker.resets or marker.who is not NOBODY else self._context.who
         moment = marker.moment or self._context.moment
         self._context = replace(self._context, who=who, moment=moment, title=marker.title)
+        if marker.moment and (self._moment is None or not marker.title):
+            self._parts.add_event(
+                RawEvent("observed_at", marker.title, self._base.file, number, marker.moment)
+            )
         if marker.gap:
             self._parts.add_process(
                 ProcessPart(
@@ -167,6 +172,8 @@ class LineReader:
     def _known_lines(self, number: int, line: Line, is_marker: bool = False) -> None:
         found = False
         for kind, fields in KNOWN_LINES.events(line.text):
+            if kind in REMARKS and line.moment is not None:
+                continue
             found = True
             if kind == "nccl_version" and (library := _LIBRARY.search(self._context.title)):
                 fields["library"] = library[0]
@@ -176,9 +183,14 @@ class LineReader:
 
     def _event(self, kind: str, number: int, line: Line, fields: dict[str, str]) -> RawEvent:
         moment = line.moment
-        if moment is None and self._moment is not None:
+        if kind == "observed_at":
+            at = find_moment(fields.get("at", ""))
+            moment = at[0] if at else None
+        elif moment is None and self._moment is not None:
             moment = self._moment
             fields = {**fields, "time_of": "the line before"}
+        elif moment is None and self._context.moment is not None:
+            fields = {**fields, "time_of": "the heading"}
         return RawEvent(
             kind=kind,
             text=mask_text(line.text[:MAX_TEXT_CHARS])[:MAX_TEXT_CHARS],

@@ -48,6 +48,7 @@ _TITLE_ENGINE = re.compile(r"\b(?:engine|server|replica)[ _:#-]*(?P<engine>\d{1,
 _TITLE_PID = re.compile(r"(?:\bpid[ =:]*|/proc/|-p |--pid[ =])(?P<pid>\d{1,10})\b", re.IGNORECASE)
 _TITLE_HOST = re.compile(r"\b(?:on|host|node)[ :=]+(?P<host>[A-Za-z][\w.\-]*\d[\w.\-]*)")
 _DATE = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d{1,2} \d\d:\d\d:\d\d")
+_CLOCK = re.compile(r"\s*(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\s*")
 _ENGINE_PARTS = ("rollout", "engine", "inference", "generation", "server", "sglang", "vllm")
 
 
@@ -62,7 +63,7 @@ def read_marker(text: str) -> Marker | None:
     if "$ " in text[:120]:
         match = _PROMPT.match(text)
         return _prompt(match["command"]) if match else None
-    if len(text) < 60 and _DATE.match(text):
+    if len(text) < 60 and (_DATE.match(text) or _CLOCK.fullmatch(text)):
         found = find_moment(text)
         return Marker(moment=found[0]) if found else None
     return None

@@ -250,6 +250,15 @@ class Parts:
 
 _WORD_NUMBER = r"[ _.-]?(\d{1,5})(?!\d)"
 _FILE_HINTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    # `r0`, `r3.txt`, a flight recorder's `fr_2.json`, `stack_r3`; not the `r1` of a model's name.
+    (
+        "rank",
+        re.compile(
+            r"(?:^|^(?:stacks?|dump|py-?spy|trace|faulthandler|gdb)[_-])(?:r|fr)[_-]?"
+            r"(\d{1,5})(?=[._-]|$)",
+            re.I,
+        ),
+    ),
     ("rank", re.compile(rf"(?<![a-z])(?:rank|trainer|policy|actor){_WORD_NUMBER}", re.I)),
     ("rank", re.compile(r"^r[_-]?(\d{1,5})(?=\.|$)", re.I)),
     ("rank", re.compile(r"(?:spy|stack|dump|gdb|bt)[_.-]r(\d{1,5})(?=\.|$)", re.I)),

@@ -55,7 +55,9 @@ _FORMATS: tuple[re.Pattern[str], ...] = tuple(
 _FILE_DATE = re.compile(
     r"(?P<y>20\d{2})[-_]?(?P<m>\d{2})[-_]?(?P<d>\d{2})(?:[-_T](?P<h>\d{2})[-_:]?(?P<mi>\d{2}))?"
 )
-_FILE_CLOCK = re.compile(r"(?<!\d)(?:t\d+[_-])(?P<h>[0-2]\d)[-_:h]?(?P<mi>[0-5]\d)(?!\d)")
+_FILE_CLOCK = re.compile(
+    r"(?<!\d)(?:t\d+[_-]|(?:now|at|rank\d+)[_-])(?P<h>[0-2]\d)[-_:h]?(?P<mi>[0-5]\d)(?!\d)"
+)
 
 
 def find_moment(text: str, anchored: bool = False) -> tuple[Moment, int] | None:

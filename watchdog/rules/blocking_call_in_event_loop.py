@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchdog.evidence import Process
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
 from watchdog.signs.answers import finding, quoted, seen
 from watchdog.situation import Situation
+from watchdog.waits import blocks_event_loop
 
 CAUSE_CLASS: Final = "lock_deadlock"
 
@@ -34,7 +34,7 @@ CAUSE_CLASS: Final = "lock_deadlock"
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     blocked = [
-        p for p in situation.evidence.processes if p.role != "trainer" and _blocks_its_loop(p)
+        p for p in situation.evidence.processes if p.role != "trainer" and blocks_event_loop(p)
     ]
     warned = situation.log(r"Using blocking ray\.get inside async")
     if blocked and peers.hung(situation):
@@ -47,20 +47,3 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             culprits=blocked,
         )
     return None
-
-
-def _blocks_its_loop(process: Process) -> bool:
-    for sample in process.stacks[-1:]:
-        for thread in sample.threads:
-            names = [(f.function, f.file) for f in thread.frames]
-            call = next(
-                (
-                    i
-                    for i, (n, f) in enumerate(names)
-                    if n == "get" and f.endswith("ray/_private/worker.py")
-                ),
-                None,
-            )
-            if call is not None and any(n == "_run_once" for n, _ in names[call:]):
-                return True
-    return False

@@ -59,23 +59,26 @@ def _in_the_log(situation: Situation) -> Finding | None:
 
 
 def _at_one_number(situation: Situation) -> Finding | None:
-    """Black boxes or flight recorders with another operation at one number of one group."""
-    first: dict[tuple[str, int], Process] = {}
+    """Black boxes or flight recorders with another operation or size at one number of a group."""
+    calls: dict[tuple[object, ...], dict[tuple[object, ...], Process]] = {}
     for process in situation.doing("collective"):
         wait = situation.wait(process)
-        if wait.sequence is None:
-            continue
-        other = first.setdefault((wait.group, wait.sequence), process)
-        if situation.wait(other).operation != wait.operation:
-            return finding(
-                __name__,
-                CAUSE_CLASS,
-                "confirmed",
-                "Ranks are in different operations of one group.",
-                [seen(situation, other), seen(situation, process)],
-                culprits=peers.accused(situation),
-            )
-    return None
+        if wait.sequence is not None:
+            call = (wait.group, wait.group_ranks, wait.sequence)
+            calls.setdefault(call, {}).setdefault((wait.operation, wait.num_bytes), process)
+    differing = next((list(found.values()) for found in calls.values() if len(found) > 1), None)
+    if differing is None:
+        return None
+    operations = {situation.wait(p).operation for p in differing}
+    return finding(
+        __name__,
+        CAUSE_CLASS,
+        "confirmed",
+        f"Ranks are in different {'operations' if len(operations) > 1 else 'sizes of a message'}"
+        " at one number of one group.",
+        [seen(situation, process) for process in differing[:4]],
+        culprits=peers.accused(situation),
+    )
 
 
 def _by_stacks(situation: Situation) -> Finding | None:

@@ -20,6 +20,7 @@ Source
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
@@ -28,11 +29,33 @@ from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "storage_slow"
 
+MIN_WAITS = 3
+"""Fewer equal waits than this may be chance."""
+
+_WAITED = re.compile(r"wait\w*[:= ]+(\d{1,4}\.\d+) ?s\b")
+
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     polling = situation.doing("file_wait", among=situation.evidence.processes)
     mount = situation.log(r"type nfs|nfs4?\b")
+    lifetimes = {int(n) for e in mount for n in re.findall(r"\bac(?:dir)?max=(\d+)", e.text)}
+    waits = [float(n) for e in situation.evidence.log_events for n in _WAITED.findall(e.text)]
+    quantised = [w for w in waits if any(0 <= w - limit < 0.01 * limit for limit in lifetimes)]
+    if polling and len(quantised) >= MIN_WAITS:
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "likely",
+            f"{len(quantised)} waits for a file lasted as long as the file system caches its"
+            " absence.",
+            [
+                *(seen(situation, p) for p in polling[:2]),
+                f"waits of {min(quantised):.2f} to {max(quantised):.2f} s",
+                quoted(mount[0]),
+            ],
+            culprits=polling,
+        )
     written = {
         e.fields.get("path")
         for e in situation.evidence.log_events

@@ -4,8 +4,8 @@ What hangs
     Rank 0, alone in the gather; the others have returned or are in the next phase.
 
 How it shows
-    Rank 0 in `full_tensor` or an all-gather below an export or save, the others past it: idle, or
-    in a later barrier.
+    Rank 0 in `full_tensor` or an all-gather below an export or save, the others past it: idle, in
+    a later barrier, or in a collective of the next step.
 
 What to do
     All ranks must iterate over all tensors; let only the writing depend on the rank.
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from watchdog.evidence import Process
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
 from watchdog.signs.answers import finding, seen
@@ -44,6 +45,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         for p in others
         if situation.wait(p).kind in ("idle", "unknown", "queue", "sleep", "cleanup")
         or (situation.wait(p).operation == "barrier" and situation.wait(p).kind == "collective")
+        or _is_elsewhere(situation, p, gather)
     ]
     if exporting and len(past) == len(others):
         return finding(
@@ -55,3 +57,10 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             culprits=[gather],
         )
     return None
+
+
+def _is_elsewhere(situation: Situation, process: Process, gather: Process) -> bool:
+    """Whether it waits for its peers in another operation, outside of the function that exports."""
+    wait, alone = situation.wait(process), situation.wait(gather)
+    shared = {f.function for f in wait.path} & {f.function for f in alone.path[:2]}
+    return wait.kind == "collective" and wait.operation != alone.operation and not shared

@@ -35,6 +35,9 @@ from watchdog.verdict import (
 CAUSE_CLASS: Final = "nccl_transport"
 IS_GENERAL: Final = True
 
+_ONE_SIDED = frozenset({"recv", "send", "irecv", "isend", "recv_object_list", "send_object_list"})
+"""Halves of a transfer: all ranks in the same half is a circle, not trouble of the transport."""
+
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
@@ -47,10 +50,12 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     waits = [situation.wait(p) for p in peers.waiting(situation)]
     if not any(situation.with_stack(p) for p in situation.trainers):
         return _by_log(situation, counters) if equal else None
+    if equal and waits and _others_only_log(situation, counters):
+        return _by_log(situation, counters)
     if len(waits) < 2 or len(waits) < len(situation.trainers):
         return None
     places = {(w.kind, w.operation, w.group, w.sequence) for w in waits}
-    if len(places) > 1 or waits[0].kind != "collective":
+    if len(places) > 1 or waits[0].kind != "collective" or waits[0].operation in _ONE_SIDED:
         return None
     if not peers.everybody_is_described(situation):
         return None
@@ -65,6 +70,16 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     )
 
 
+def _others_only_log(situation: Situation, counters: dict[int, tuple[int, int]]) -> bool:
+    """Whether some ranks have stacks, all in the wait, and for the others their counters speak."""
+    waiting = peers.waiting(situation)
+    silent = [p for p in situation.trainers if not situation.with_stack(p)]
+    seen = [p for p in situation.trainers if situation.with_stack(p)]
+    places = {situation.wait(p).operation for p in seen}
+    spoken = all(p.rank in counters for p in situation.trainers)
+    return bool(silent) and spoken and len(places) == 1 and all(p in waiting for p in seen)
+
+
 def _by_log(situation: Situation, counters: dict[int, tuple[int, int]]) -> Finding | None:
     """The watchdog lines alone; they prove it only where it is known that no rank is missing."""
     if any(len(found) > 1 for found in peers.sequences(situation).values()):
@@ -73,7 +88,7 @@ def _by_log(situation: Situation, counters: dict[int, tuple[int, int]]) -> Findi
     return finding(
         __name__,
         CAUSE_CLASS,
-        "likely" if len(counters) == situation.world_size else "possible",
+        "likely" if len(counters) == peers.group_size(situation) else "possible",
         f"{len(counters)} ranks gave up waiting at the same number.",
         [f"last enqueued {enqueued}, last completed {completed} on {len(counters)} ranks"],
     )

@@ -4,7 +4,8 @@ What hangs
     Nothing. One rank, or a few, compile, load, generate or send; the others wait for them.
 
 How it shows
-    Two looks at the working rank differ: other frames, more bytes, more CPU time, fresh marks.
+    Two looks at the working rank differ: other frames, more bytes, more CPU time, fresh marks; or
+    a counter in a log went on until somebody looked.
 
 What to do
     Wait, or give the waiting group a longer time-out. Warm caches, faster storage or smaller
@@ -22,7 +23,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, seen
+from watchdog.signs.answers import finding, quoted, seen
 from watchdog.situation import Situation
 from watchdog.verdict import progress, verdict_of
 
@@ -35,6 +36,10 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     if verdict_of(situation).state != "slow":
         return None
     found = progress.movers(situation) or progress.moving_engine(situation)
+    if not found and situation.counting:
+        lines = [f"{quoted(c.last)} ({c.pace})" for c in situation.counting[:3]]
+        summary = "The rank that the others wait for is working."
+        return finding(__name__, CAUSE_CLASS, "likely", summary, lines)
     work = situation.doing("slow_work", "file_io", among=found)
     return finding(
         __name__,

@@ -5,7 +5,8 @@ What hangs
 
 How it shows
     A variable such as NCCL_CUMEM_ENABLE, NCCL_P2P_DISABLE, NCCL_SHM_DISABLE or NCCL_NET differs
-    between trainers and engines.
+    between trainers and engines; or NCCL's channel lines of the one end say `via SHM` and those of
+    the other `via P2P` for one pair of ranks.
 
 What to do
     Set the same values on both ends; start the engines with the trainer's environment.
@@ -32,11 +33,11 @@ CAUSE_CLASS: Final = "nccl_transport"
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
-    differing = settings.differing_variables(situation)
+    differing = [*settings.differing_variables(situation), *settings.differing_paths(situation)]
     if not differing:
         return None
     transfer = situation.at(
-        r"broadcast|receive_weights|update_weights_from_distributed|nccl",
+        r"broadcast|receive_weights|update_weights_from_distributed|update_named_param|nccl",
         among=situation.evidence.processes,
     )
     return finding(

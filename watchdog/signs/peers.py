@@ -14,6 +14,7 @@ __all__ = [
     "behind",
     "counters",
     "everybody_is_described",
+    "group_size",
     "hung",
     "sequences",
     "waiting",
@@ -34,6 +35,20 @@ def everybody_is_described(situation: Situation) -> bool:
     """Whether no trainer rank is missing from the evidence, or the logs speak for it."""
     spoken = {e.rank for e in situation.evidence.log_events if e.kind.startswith("nccl_")}
     return all(rank in spoken for rank in unaccounted(situation))
+
+
+def group_size(situation: Situation) -> int | None:
+    """Ranks of the job, as told, or as NCCL says of the largest communicator of all trainers."""
+    if situation.world_size is not None:
+        return situation.world_size
+    sizes = [
+        int(e.fields["nranks"])
+        for e in situation.evidence.log_events
+        if e.kind == "nccl_comm_init"
+        and e.rank is not None
+        and e.fields.get("nranks", "").isdigit()
+    ]
+    return max(sizes, default=None)
 
 
 def accused(situation: Situation) -> tuple[Process, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from watchdog.evidence import Process
 from watchdog.situation import Situation
 
@@ -16,6 +18,11 @@ TRANSPORT_VARIABLES = (
     "NCCL_MNNVL_ENABLE",
 )
 """Variables that both ends of one communicator must share."""
+
+
+_CHANNEL = re.compile(
+    r"Channel [\d/]+ : (?P<source>\d+\[\w+\]) -> (?P<target>\d+\[\w+\]) via (?P<path>\w+)"
+)
 
 
 def version_tuple(text: str) -> tuple[int, ...]:
@@ -79,6 +86,26 @@ def differing_variables(situation: Situation) -> list[str]:
                 f"{name} is {_words(trainer)} in the trainers and {_words(engine)} in the engines"
             )
     return found
+
+
+def differing_paths(situation: Situation) -> list[str]:
+    """Pairs of ranks that a trainer and an engine connect by different paths, one phrase each."""
+    paths: dict[str, dict[frozenset[str], set[str]]] = {"trainer": {}, "engine": {}}
+    roles = {p.pid: p.role for p in situation.evidence.processes if p.pid is not None}
+    for event in situation.evidence.log_events:
+        found = _CHANNEL.search(event.fields.get("detail", ""))
+        role = roles.get(event.pid, "other") if event.pid is not None else "other"
+        side = "engine" if role == "engine_worker" else role
+        if event.kind == "nccl_transport" and found and side in paths:
+            pair = frozenset((found["source"], found["target"]))
+            paths[side].setdefault(pair, set()).add(found["path"])
+    differing = []
+    for pair, own in paths["trainer"].items():
+        other = paths["engine"].get(pair, set())
+        if len(own) == 1 and len(other) == 1 and own != other:
+            ends = " and ".join(sorted(pair))
+            differing.append(f"{ends} by {min(own)} in the trainer, by {min(other)} in the engine")
+    return differing
 
 
 def _values(situation: Situation, processes: tuple[Process, ...], name: str) -> frozenset[str]:

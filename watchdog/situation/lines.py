@@ -16,6 +16,7 @@ TIME_OUT = re.compile(
     r" caused pair closure|wait timeout after \d+|failure detected by watchdog|Timeout\(ms\)="
     r"|DistBackendError|DistStoreError|Process group watchdog thread terminated|dump signal|flight"
     r" recorder dump|monitored_?barrier|failed to pass"
+    r"|[Ww]atchdog [Tt]imeout \(|Health check failed\. Server couldn't get a response"
     r"|RendezvousTimeout|exceeded timeout|ReadTimeout"
     r"|watchdog got stuck|NCCL communicator was aborted|To avoid data inconsistency"
     r"|Some NCCL operations have failed|Stack trace of the failed collective"

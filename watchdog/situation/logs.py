@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
 from watchdog.evidence import Evidence, LogEvent
 from watchdog.situation import lines
 
+_WORK = frozenset({"progress", "trainer_phase", "sync_begin", "sync_done"})
 _COUNTER = re.compile(r"(?P<done>\d+)/(?P<total>\d+)\b")
 _SECONDS = re.compile(r"for (\d+) seconds|elapsed_s=([\d.]+)")
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LOAD = re.compile(
     r"#token: (\d+)|Avg generation throughput: ([\d.]+)|gen throughput \(token/s\): ([\d.]+)"
 )
-
-
-@dataclass(frozen=True)
-class Progress:
-    """A counter in the logs that grows, or stands still.
-
-    Attributes:
-        first: The first line with it.
-        last: The last one.
-        done: Its last value, as the line says.
-        grows: Whether it grew to the end of that log.
-    """
-
-    first: LogEvent
-    last: LogEvent
-    done: str
-    grows: bool
 
 
 class Logs:
@@ -46,11 +28,20 @@ class Logs:
         return lines.matching(self.events, expression)
 
     @cached_property
+    def _of_this_run(self) -> tuple[LogEvent, ...]:
+        """The lines since the launcher last restarted the workers, if they did something since."""
+        restarts = [e for e in self.events if e.kind == "worker_group_restart"]
+        last = max((self.order(e) for e in restarts), default=None)
+        if last is None or not any(e.kind in _WORK and self.order(e) > last for e in self.events):
+            return self.events
+        return tuple(e for e in self.events if self.order(e) > last)
+
+    @cached_property
     def first_time_out(self) -> LogEvent | None:
         """The earliest line that a wait was too long or a peer lost."""
         found = [
             e
-            for e in self.events
+            for e in self._of_this_run
             if lines.TIME_OUT.search(e.text) or lines.PEER_LOST.search(e.text)
         ]
         return min(found, key=self.order) if found else None
@@ -58,7 +49,7 @@ class Logs:
     @cached_property
     def errors(self) -> tuple[LogEvent, ...]:
         """Errors of their own, earliest first; a retried request is none."""
-        return tuple(sorted((e for e in self.events if lines.is_error(e)), key=self.order))
+        return tuple(sorted((e for e in self._of_this_run if lines.is_error(e)), key=self.order))
 
     @cached_property
     def deaths(self) -> tuple[LogEvent, ...]:
@@ -99,16 +90,6 @@ class Logs:
         if not asleep and not awake:
             return None
         return bool(asleep) and (not awake or self.order(asleep[-1]) > self.order(awake[-1]))
-
-    @cached_property
-    def told_wait_s(self) -> float | None:
-        """How long it has been like this, as a person or a line says; the longest (s)."""
-        found = [
-            float(e.fields.get("amount", "0")) * _UNITS_S.get(e.fields.get("unit", "s")[:1], 1)
-            for e in self.events
-            if e.kind == "told_wait"
-        ]
-        return max(found, default=None)
 
     def when(self, event: LogEvent) -> float | None:
         """Time of the line, or of the last line with a time before it in the same file."""

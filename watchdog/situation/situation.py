@@ -8,9 +8,11 @@ from typing import Any
 
 from watchdog.evidence import Evidence, Flag, LogEvent, Process
 from watchdog.situation import lines
+from watchdog.situation.counting import Counting, counting_on, observed_at_s
 from watchdog.situation.engine_history import EngineHistory, counts_on
 from watchdog.situation.logs import Logs
 from watchdog.situation.movement import Movement, movement
+from watchdog.situation.queued_calls import QueuedCall, queued_calls
 from watchdog.situation.switches import Switches
 from watchdog.waits import Wait, wait_of
 from watchdog.waits.patterns import WaitKind
@@ -20,6 +22,19 @@ WAITING_TOGETHER: frozenset[WaitKind] = frozenset({"collective", "rendezvous", "
 
 
 _COUNTED = frozenset({"engine_load", "http_access", "progress", "gpu_utilization", "ray_idle"})
+_SAYS_NOTHING = frozenset(
+    {
+        "observed_at",
+        "remark_duration",
+        "gpu_spinning",
+        "http_access",
+        "shm_broadcast_notice",
+        "ray_task",
+        "ray_idle",
+        "gpu_utilization",
+        "nfs_mount",
+    }
+)
 _ENGINE_KINDS = ("engine_control", "engine_load", "requests_held")
 
 
@@ -165,9 +180,49 @@ class Situation:
         stray = [
             e for e in self.evidence.log_events if e.engine is None and e.kind in _ENGINE_KINDS
         ]
-        if stray:
+        only = self.engine_indices()
+        if stray and len(only) == 1:
+            own = [*self.logs.of_engine(only[0]), *stray]
+            found = [EngineHistory(only[0], sorted(own, key=self.logs.order))]
+        elif stray:
             found.append(EngineHistory(None, stray))
         return tuple(found)
+
+    @cached_property
+    def counting(self) -> tuple[Counting, ...]:
+        """The counters in files that counted on until somebody looked."""
+        if self.evidence.origin != "files" or self.evidence.stall is not None:
+            return ()
+        return counting_on(self.evidence)
+
+    @cached_property
+    def queued_calls(self) -> tuple[QueuedCall, ...]:
+        """Calls of Ray actors that wait behind a running one."""
+        return queued_calls(self.evidence, self.waits)
+
+    @cached_property
+    def observed_at_s(self) -> tuple[float, ...]:
+        """Times at which somebody looked (s), ascending; empty where nothing tells."""
+        return observed_at_s(self.evidence)
+
+    @cached_property
+    def remarks(self) -> tuple[LogEvent, ...]:
+        """What people wrote beside the files on how long it stands still."""
+        return tuple(e for e in self.evidence.log_events if e.kind == "remark_duration")
+
+    @cached_property
+    def silent_s(self) -> float | None:
+        """Time from the last line of any log to the last look (s); `None` where nothing tells."""
+        looks = self.observed_at_s
+        said = [
+            e.time_s
+            for e in self.evidence.log_events
+            if e.time_s is not None
+            and e.kind not in _SAYS_NOTHING
+            and not (e.kind == "engine_load" and e.fields.get("running") == "0")
+            and e.fields.get("time_of") != "the heading"
+        ]
+        return looks[-1] - max(said) if looks and said else None
 
     # -- lifecycle ------------------------------------------------------------------------
 

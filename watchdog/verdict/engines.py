@@ -7,6 +7,7 @@ from watchdog.findings import Culprit
 from watchdog.situation import Situation
 from watchdog.situation.engine_history import EngineHistory
 from watchdog.situation.situation import WAITING_TOGETHER
+from watchdog.verdict.duration import lasted
 from watchdog.verdict.groups import class_key, phrase
 from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
 from watchdog.waits.patterns import WaitKind
@@ -61,8 +62,10 @@ def worker_parties(situation: Situation) -> tuple[tuple[Process, ...], ...]:
 def odd_workers(situation: Situation) -> tuple[tuple[Process, ...], tuple[Process, ...]]:
     """Workers of one engine that do not wait where their peers wait, and those peers.
 
-    Idle ones, if the others build a group or wait for peers; in a step of its own, if the others
-    are in the barrier behind it; in another collective, if the others take the weights.
+    Idle ones, if the others build a group; ones that already wait for the next request, if the
+    others still wait for peers (worker 0 hears of requests otherwise, and is never meant); in a
+    step of its own, if the others are in the barrier behind it; in another collective, if the
+    others take the weights.
     """
     for party in worker_parties(situation):
         if len(party) < 2:
@@ -71,6 +74,9 @@ def odd_workers(situation: Situation) -> tuple[tuple[Process, ...], tuple[Proces
         idle = situation.doing("idle", among=party)
         if together and idle and any(situation.wait(p).kind == "rendezvous" for p in together):
             return idle, together
+        early = tuple(p for p in idle if situation.wait(p).passes(r"^broadcast"))
+        if 0 < len(early) * 2 < len(together) and lasted(situation):
+            return early, together
         alone = tuple(p for p in party if p not in together and p not in idle)
         if together and alone and len(alone) <= len(together):
             return alone, together

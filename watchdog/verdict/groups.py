@@ -40,6 +40,8 @@ def phrase(wait: Wait) -> str:
     group = f" (group {wait.group})" if wait.group else ""
     if wait.sequence is not None:
         group += f" number {wait.sequence}"
+    if wait.num_bytes is not None:
+        group += f" of {wait.num_bytes} bytes"
     text = _WORDS[wait.kind].format(
         op=wait.operation or "unknown code", group=group, peer=wait.peer
     )
@@ -53,6 +55,7 @@ def class_key(wait: Wait) -> tuple[object, ...]:
         wait.operation,
         wait.group,
         wait.sequence,
+        wait.num_bytes,
         tuple(f.function for f in wait.path[:4]) or wait.site,
     )
 

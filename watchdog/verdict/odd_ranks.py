@@ -6,7 +6,7 @@ from watchdog.evidence import Process
 from watchdog.situation import Situation
 from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict import targets
-from watchdog.verdict.duration import lasted
+from watchdog.verdict.duration import lasted, observed_to_last
 from watchdog.verdict.groups import phrase
 from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
 from watchdog.waits.patterns import WaitKind
@@ -101,7 +101,9 @@ def odd_rank(situation: Situation) -> Judgement | None:
         return targets.end_of_chain(situation, found, waiting)
     if not waiting and not lasted(situation):
         return None
-    if kind in ("idle", "compute", "engine_step") and not (waiting and lasted(situation)):
+    if kind == "idle" and not (waiting and lasted(situation)):
+        return None
+    if kind in ("compute", "engine_step") and not (waiting and observed_to_last(situation)):
         return None
     culprits = tuple(
         accused(situation, p, f"{name_of(p)} {_ALONE}: {phrase(situation.wait(p))}") for p in found

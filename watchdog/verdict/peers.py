@@ -16,6 +16,7 @@ from watchdog.verdict.judgement import (
     rank_range,
     waiting_for,
 )
+from watchdog.waits import Wait
 
 _LAUNCHING = r"ncclLocalOpAppend|ncclProxySaveOp"
 
@@ -24,8 +25,14 @@ def classes(situation: Situation) -> tuple[tuple[Process, ...], ...]:
     """The trainers in collectives by what they wait in, smallest class first."""
     found: dict[tuple[object, ...], list[Process]] = {}
     for process in situation.doing(*WAITING_TOGETHER):
-        found.setdefault(class_key(situation.wait(process)), []).append(process)
+        found.setdefault(_place(situation.wait(process)), []).append(process)
     return tuple(tuple(members) for members in sorted(found.values(), key=len))
+
+
+def _place(wait: Wait) -> tuple[object, ...]:
+    """A number says in which call a rank is, also where no stack shows the way there."""
+    key = class_key(wait)
+    return key if wait.sequence is None else (*key[:-1], wait.group_ranks)
 
 
 def different_collectives(situation: Situation) -> Judgement | None:
@@ -34,6 +41,11 @@ def different_collectives(situation: Situation) -> Judgement | None:
     if len(found) < 2:
         return None
     behind = _behind(situation, found)
+    if not behind:
+        parties = "; ".join(
+            f"{names_of(members)}: {phrase(situation.wait(members[0]))}" for members in found
+        )
+        return Judgement("hung", f"{parties}. As many are here as there.")
     waiting = tuple(p for p in situation.trainers if p not in behind)
     culprits = tuple(
         accused(situation, p, f"{name_of(p)} is {phrase(situation.wait(p))}, the others are not")
@@ -59,7 +71,7 @@ def _behind(situation: Situation, found: tuple[tuple[Process, ...], ...]) -> tup
         lowest = min(s for s in sequences if s is not None)
         return next(m for m in found if situation.wait(m[0]).sequence == lowest)
     if len(found) == 2 and len(found[0]) == len(found[1]):
-        return (*found[0], *found[1])
+        return (*found[0], *found[1]) if len(found[0]) == 1 else ()
     return found[0]
 
 

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from watchdog.findings import Group, Verdict
 from watchdog.situation import Situation
 from watchdog.verdict import (
+    actors,
+    counted,
     deaths,
     driver,
     engines,
     errors,
     file_locks,
+    long_wait,
     network,
     odd_ranks,
     peers,
@@ -27,7 +30,10 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     driver.failed_driver,
     odd_ranks.blocked_for_sure,
     progress.healthy,
+    counted.counting,
     progress.moving,
+    actors.deaf_actor,
+    actors.queued_call,
     network.unreachable_address,
     engines.stuck_engine,
     file_locks.stale_file_lock,
@@ -38,6 +44,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     spoken.missing_by_name,
     peers.same_collective,
     spoken.behind_by_count,
+    long_wait.everybody_waits,
 )
 """A dead member explains every other frame; an error that came first explains every wait; what the
 kernel says is sure; what moves is not hung; then the odd one out, and the end of its chain."""

@@ -6,7 +6,8 @@ stacks of all threads. The tables of frame patterns lie beside it, one module a 
 
 from __future__ import annotations
 
+from watchdog.waits.event_loop import blocks_event_loop
 from watchdog.waits.process import Wait, wait_of
 from watchdog.waits.stack import StackWait, stack_wait, thread_waits
 
-__all__ = ["StackWait", "Wait", "stack_wait", "thread_waits", "wait_of"]
+__all__ = ["StackWait", "Wait", "blocks_event_loop", "stack_wait", "thread_waits", "wait_of"]

@@ -15,6 +15,7 @@ _OPS = (
 
 COLLECTIVES: tuple[Pattern, ...] = (
     Pattern("collective", _OPS, _C10D),
+    Pattern("collective", _OPS, r"_functional_collectives\.py$"),
     Pattern("collective", r"_all_gather_sizes|_object_to_tensor", _C10D, "all_gather_object"),
     Pattern("collective", r"full_tensor", r"tensor/_api\.py$", "all_gather"),
     Pattern(

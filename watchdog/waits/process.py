@@ -14,6 +14,22 @@ from watchdog.waits.stack import StackWait, decisive_wait
 SETUP_OPS = frozenset({"new_group", "init_process_group", "new_subgroups", "split_group"})
 """Operations of a black box that build a group."""
 
+EQUAL_INPUT_OPS = frozenset(
+    {
+        "broadcast",
+        "all_reduce",
+        "allreduce",
+        "reduce",
+        "all_gather_into_tensor",
+        "allgather_base",
+        "_allgather_base",
+        "reduce_scatter_tensor",
+        "_reduce_scatter_base",
+        "reduce_scatter_base",
+    }
+)
+"""Operations to which every rank brings as much as the others; of the rest some may bring more."""
+
 _PHASES: tuple[tuple[str, WaitKind], ...] = (
     (r"^read|weights?_getter", "weight_read"),
     (r"barrier", "collective"),
@@ -38,6 +54,8 @@ class Wait:
         group: Process group of a collective, "" for the default or an unknown one.
         group_ranks: Its ranks, ascending; empty where unknown.
         sequence: Number of the collective in the group, `None` where unknown.
+        num_bytes: This rank's input of a collective whose ranks must agree on it (bytes), `None`
+            where unknown or where ranks may differ.
         waited_s: How long already (s), `None` where unknown.
         frames: The telling frames, innermost first.
         path: The own frames, innermost first.
@@ -54,6 +72,7 @@ class Wait:
     group: str = ""
     group_ranks: tuple[int, ...] = ()
     sequence: int | None = None
+    num_bytes: int | None = None
     waited_s: float | None = None
     frames: tuple[Frame, ...] = ()
     path: tuple[Frame, ...] = field(default=())
@@ -114,6 +133,7 @@ def _with_black_box(wait: Wait, process: Process) -> Wait:
     if collective is not None:
         setup = collective.op in SETUP_OPS
         if wait.kind in WEAK or wait.kind in ("collective", "rendezvous"):
+            told = collective.num_bytes if collective.op in EQUAL_INPUT_OPS else None
             return replace(
                 wait,
                 kind="rendezvous" if setup else "collective",
@@ -121,6 +141,7 @@ def _with_black_box(wait: Wait, process: Process) -> Wait:
                 group=collective.group,
                 group_ranks=collective.group_ranks,
                 sequence=collective.sequence,
+                num_bytes=told or None,
                 waited_s=collective.waited_s,
                 site=wait.site or collective.call_site,
             )

@@ -30,7 +30,8 @@ RPC: tuple[Pattern, ...] = (
 )
 
 LOCKS: tuple[Pattern, ...] = (
-    Pattern("lock", r"acquire|_acquire", r"filelock/|_api\.py$", "file lock", under=r"filelock"),
+    Pattern("lock", r"acquire|_acquire", r"(^|/)filelock/", "file lock"),
+    Pattern("lock", r"acquire|_acquire", r"_api\.py$", "file lock", under=r"filelock"),
     Pattern("lock", r"wait", r"file_baton\.py$", "file lock"),
     Pattern("lock", r"acquire|__enter__", r"(threading|asyncio/locks|synchronize)\.py$", "lock"),
     Pattern(

@@ -70,8 +70,8 @@ def stack_wait(thread: ThreadStack) -> StackWait:
     for index, frame in enumerate(frames):
         outer = frames[index + 1 :]
         row = first_match(frame, outer, TELLING)
-        if row is not None and row.kind == "idle" and own_frames(frames[:index]):
-            continue  # the loop has called something that no table knows
+        if row is not None and row.kind == "idle" and _has_called(frames[:index]):
+            continue
         if row is not None:
             if hint is not None and hint[1].kind == "lock" and row.kind in OVERRULED:
                 break
@@ -83,6 +83,11 @@ def stack_wait(thread: ThreadStack) -> StackWait:
     own = own_frames(frames)
     operation = (own or frames)[0].function if frames else ""
     return StackWait("unknown", operation, frames[:1], own, thread)
+
+
+def _has_called(inner: tuple[Frame, ...]) -> bool:
+    """Whether an idle loop has called something that no table knows, or a task of its actor."""
+    return bool(own_frames(inner)) or any(f.function == "actor_method_executor" for f in inner)
 
 
 def _told(thread: ThreadStack, index: int, row: Pattern) -> StackWait:

@@ -24,10 +24,13 @@ _OPENERS = (
     "wchar",
     "syscr",
     "read_bytes",
+    "write_bytes",
+    "cancelled_write_bytes",
     "CapInh",
     "CapEff",
     "voluntary_ctxt_switches",
 )
+_IO = ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes")
 _WCHAN = re.compile(r"[a-z_][a-z0-9_.]{3,60}$")
 _STACK = re.compile(r"\[<[0-9a-f]*>\] (?P<function>[\w.]{2,100})(?:\+0x|$)")
 _STATUS: dict[str, ProcessStatus] = {
@@ -48,7 +51,7 @@ def opens(text: str) -> bool:
     """A line of `status` or `io`, or the first of a kernel stack."""
     match = _PAIR.match(text)
     if match:
-        return match["name"] in _OPENERS and ("\t" in text or match["name"] in _OPENERS[7:11])
+        return match["name"] in _OPENERS and ("\t" in text or match["name"] in _IO)
     return _STACK.match(text) is not None
 
 

@@ -82,6 +82,11 @@ LINES = (
         r"NCCL INFO (?P<detail>(?:NET/IB :|Channel).{1,200})",
     ),
     line_kind(
+        "nccl_setting",
+        " set by environment to ",
+        r"NCCL INFO (?P<name>NCCL_\w{2,60}) set by environment to (?P<value>[^\s.]{1,80})",
+    ),
+    line_kind(
         "nccl_comm_init",
         ("ncclCommInitRank", "ncclCommSplit"),
         r"(?P<call>ncclComm(?:InitRank\w*|Split)) comm (?P<comm>0x[0-9a-f]+)"

@@ -98,6 +98,11 @@ LINES = (
         r"(?:Scheduler|SGLang|self\.)?.{0,20}[Ww]atchdog [Tt]imeout(?: \((?P<detail>.{0,100}?)\))?",
     ),
     line_kind(
+        "engine_watchdog_timeout",
+        "Health check failed",
+        r"Health check failed\. Server couldn't get a response",
+    ),
+    line_kind(
         "engine_arguments",
         "server_args=ServerArgs(",
         r"server_args=ServerArgs\((?P<arguments>.{0,4000})\)",

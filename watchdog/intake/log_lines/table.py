@@ -12,10 +12,11 @@ from watchdog.intake.log_lines import (
     kernel,
     kubernetes,
     launchers,
+    listings,
     memory_saver,
     nccl,
-    notes,
     ray,
+    remarks,
     sglang,
     training,
     vllm,
@@ -35,7 +36,8 @@ FAMILIES: tuple[LineKind, ...] = (
     *vllm.LINES,
     *ray.LINES,
     *training.LINES,
-    *notes.LINES,
+    *listings.LINES,
+    *remarks.LINES,
 )
 KNOWN_LINES = LineTable(FAMILIES)
 # These stand in so many lines that a big log is not searched for them: they are read where all
@@ -46,10 +48,13 @@ ENDS_ONLY = frozenset(
         "http_access",
         "lock_file",
         "progress",
-        "rank_announced",
         "ray_idle",
+        "rank_announced",
         "rollout_done",
-        "told_wait",
+        "remark_duration",
+        "observed_at",
+        "gpu_spinning",
+        "weight_received",
     )
 )
 LITERALS: tuple[str, ...] = tuple(

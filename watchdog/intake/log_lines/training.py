@@ -114,8 +114,17 @@ LINES = (
     ),
     line_kind(
         "progress",
-        ("micro_batch ", "bucket ", "Step ", "step ", "rollouts done", "Iteration ", "iteration "),
-        r"(?P<name>micro_batch|bucket|[Tt]rain step|Step|step"
+        (
+            "micro_batch ",
+            "micro-batch ",
+            "bucket ",
+            "Step ",
+            "step ",
+            "rollouts done",
+            "Iteration ",
+            "iteration ",
+        ),
+        r"(?P<name>micro[_-]batch|bucket|[Tt]rain step|Step|step"
         r"|iteration|Iteration)s?:? +\[?(?P<done>\d+)\]?"
         r"/ *(?P<total>\d+)(?:.{0,40}?seq=(?P<seq>\d+))?",
     ),
@@ -134,6 +143,39 @@ LINES = (
         "engine ",
         r"^engine (?P<engine_index>\d{1,5})\s+(?P<url>https?://\S{1,200})"
         r"(?:.{0,40}?pid (?P<actor_pid>\d{1,9}))?",
+    ),
+    line_kind(
+        "progress",
+        ("shard ", "shards"),
+        r"(?i)(?P<name>load\w*.{0,60}?shards?):? (?P<done>\d{1,5}) ?/ ?(?P<total>\d{1,5})\b",
+    ),
+    line_kind(
+        "progress",
+        ("-> engine ", " to engine "),
+        r"(?P<name>[a-z]\w{2,40}) (?:->|to) engine (?P<done>\d{1,4})\b",
+    ),
+    line_kind(
+        "own_pid",
+        "pid ",
+        r"\b(?:init(?:ialized)?|start(?:ed|ing)|ready|running|up)\b.{0,30}?"
+        r"\bpid[ =:]+(?P<own_pid>\d{2,9})\b",
+    ),
+    line_kind(
+        "rank_decision",
+        ("=True", "=False"),
+        r"^(?:\S{1,60}:\d+ - )?(?P<name>[a-z]\w{2,40})=(?P<value>True|False)\b(?!.{200})",
+    ),
+    line_kind(
+        "weight_received",
+        ("update weight", "updating weight", "update_weight", "Received weight"),
+        r"(?i)(?:updat\w+|receiv\w+)[ _]weights?:? "
+        r"(?P<tensor>[\w.]{0,100}?\.(?P<done>\d{1,4})\.[\w.]+)",
+        name="weights received, layer",
+    ),
+    line_kind(
+        "worker_group_restart",
+        ("estarting worker group", "estarting the job", "estarted worker group"),
+        r"[Rr]estart(?:ing|ed) (?:the )?(?:worker group|job)(?: \((?P<done>\d+)/(?P<total>\d+)\))?",
     ),
     line_kind("progress", "wc -l", r"^\W*(?P<name>.{1,120}?wc -l)\W+(?P<done>\d+)$"),
     line_kind("rollout_done", "rollout ", r"\brollout (?P<done>\d+)[: ]"),

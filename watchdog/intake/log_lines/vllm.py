@@ -63,6 +63,13 @@ LINES = (
         stage="begin",
     ),
     line_kind(
+        "engine_control",
+        "Loaded new LoRA adapter",
+        r"Loaded new LoRA adapter: name '(?P<name>[\w.\-/]{1,100})'",
+        op="load_lora",
+        stage="end",
+    ),
+    line_kind(
         "dp_wave",
         ("finished wave", "idle loop for wave", "starting wave"),
         r"(?:EngineCore )?(?P<what>finished|starting)(?: idle loop for)? wave (?P<wave>\d+)"

@@ -1,0 +1,115 @@
+"""Counters in the logs that still count when somebody looked: what counts is not hung.
+
+The end of a log does not tell whether the log ends there or the job does. A counter is believed to
+go on only where something else tells the time of the look: a dump's heading, a shell's `date`, a
+remark, the name of a file. What the watchdog itself collected is judged by its own samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from watchdog.evidence import Evidence, LogEvent
+from watchdog.situation import lines
+from watchdog.situation.pace import duration
+
+MIN_COUNTS = 3
+"""Fewer lines than this are no rate."""
+
+MAX_MISSED = 2.5
+"""A counter whose next line is overdue by more than this many of its intervals stands still."""
+
+_COUNTED = frozenset({"progress", "weight_received"})
+_STEPS = frozenset({"step", "iteration", "train step"})
+_PARTS_OF_STEPS = frozenset({"micro_batch", "micro-batch"})
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A counter that went on to the end.
+
+    Attributes:
+        name: What it counts.
+        first: Its first line of those that were kept.
+        last: Its last line.
+        interval_s: Usual time between two lines (s).
+    """
+
+    name: str
+    first: LogEvent
+    last: LogEvent
+    interval_s: float
+
+    @property
+    def is_of_steps(self) -> bool:
+        """Whether it counts whole steps of the training, not the parts of one."""
+        return self.name.lower() in _STEPS
+
+    @property
+    def is_of_training(self) -> bool:
+        """Whether it counts what the trainer computes."""
+        return self.is_of_steps or self.name.lower() in _PARTS_OF_STEPS
+
+    @property
+    def pace(self) -> str:
+        """How far and how fast, one phrase."""
+        fields = self.last.fields
+        total = f" of {fields['total']}" if fields.get("total") else ""
+        return (
+            f"{self.name} {self.first.fields['done']} to {fields['done']}{total},"
+            f" one every {duration(self.interval_s)}"
+        )
+
+
+def observed_at_s(evidence: Evidence) -> tuple[float, ...]:
+    """Times at which somebody looked (s), ascending; empty where nothing tells."""
+    stacks = [s.taken_at_s for p in evidence.processes for s in p.stacks]
+    counters = [s.taken_at_s for p in evidence.processes for s in p.activity]
+    remarks = [e.time_s for e in evidence.log_events if e.kind == "observed_at"]
+    return tuple(sorted(t for t in (*stacks, *counters, *remarks) if t is not None))
+
+
+def counting_on(evidence: Evidence) -> tuple[Counting, ...]:
+    """The counters that counted on until the last look, and after every time-out."""
+    looks = observed_at_s(evidence)
+    if not looks:
+        return ()
+    end_s = max([looks[-1], *(e.time_s for e in evidence.log_events if e.time_s is not None)])
+    late = [
+        e.time_s
+        for e in evidence.log_events
+        if e.time_s is not None and lines.TIME_OUT.search(e.text)
+    ]
+    found = []
+    for series in _series(evidence.log_events):
+        times = [e.time_s for e in series if e.time_s is not None]
+        interval = median(b - a for a, b in pairwise(times[-6:]))
+        overdue = end_s - times[-1] > max(MAX_MISSED * interval, 30)
+        if not overdue and interval > 0 and all(time < times[-MIN_COUNTS] for time in late):
+            name = series[-1].fields.get("name", "")
+            found.append(Counting(name, series[0], series[-1], interval))
+    return tuple(found)
+
+
+def _series(events: Iterable[LogEvent]) -> list[list[LogEvent]]:
+    """The lines of each counter, oldest first, from the last time that it began anew."""
+    found: dict[tuple[object, ...], list[LogEvent]] = {}
+    for event in events:
+        if event.kind not in _COUNTED or event.time_s is None:
+            continue
+        name, done = event.fields.get("name", ""), event.fields.get("done", "")
+        if not done.isdigit():
+            continue
+        key = (event.kind, event.file, event.rank, event.engine, event.pid, name)
+        series = found.setdefault(key, [])
+        if series and int(done) < int(series[-1].fields["done"]):
+            series.clear()
+        series.append(event)
+    return [s for s in found.values() if len(s) >= MIN_COUNTS and _grows(s)]
+
+
+def _grows(series: list[LogEvent]) -> bool:
+    return int(series[-1].fields["done"]) > int(series[0].fields["done"])
