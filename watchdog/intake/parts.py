@@ -249,20 +249,12 @@ class Parts:
 
 
 _WORD_NUMBER = r"[ _.-]?(\d{1,5})(?!\d)"
+_DUMPS = r"(?:stacks?|dump|py-?spy|pystack|trace|faulthandler|gdb|bt)"
 _FILE_HINTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    # `r0`, `r3.txt`, a flight recorder's `fr_2.json`, `stack_r3`; not the `r1` of a model's name.
-    (
-        "rank",
-        re.compile(
-            r"(?:^|^(?:stacks?|dump|py-?spy|trace|faulthandler|gdb)[_-])(?:r|fr)[_-]?"
-            r"(\d{1,5})(?=[._-]|$)",
-            re.I,
-        ),
-    ),
+    # `r3.txt`, `stack_r3.txt`, `fr_3.json`, `r3-pyspy.txt`; a model's `r1-32b.log` is none.
+    ("rank", re.compile(rf"^(?:{_DUMPS}[_.-])?(?:r|fr)[_-]?(\d{{1,5}})(?=[._]|$)", re.I)),
+    ("rank", re.compile(rf"^r(\d{{1,5}})-(?={_DUMPS})", re.I)),
     ("rank", re.compile(rf"(?<![a-z])(?:rank|trainer|policy|actor){_WORD_NUMBER}", re.I)),
-    ("rank", re.compile(r"^r[_-]?(\d{1,5})(?=\.|$)", re.I)),
-    ("rank", re.compile(r"(?:spy|stack|dump|gdb|bt)[_.-]r(\d{1,5})(?=\.|$)", re.I)),
-    ("rank", re.compile(r"^r(\d{1,5})[_.-](?=pyspy|py-spy|pystack|stack|dump|gdb|bt)", re.I)),
     ("engine", re.compile(rf"(?<![a-z])(?:engine|server|replica){_WORD_NUMBER}", re.I)),
     ("worker", re.compile(rf"(?<![a-z])tp{_WORD_NUMBER}", re.I)),
     ("replica", re.compile(rf"(?<![a-z])dp{_WORD_NUMBER}", re.I)),

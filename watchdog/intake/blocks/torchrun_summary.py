@@ -30,10 +30,13 @@ def continues(text: str, block: Block) -> bool:
 
 
 def parse(block: Block, parts: Parts) -> None:
-    """The worker as dead, unless it only was ended by the agent."""
+    """The worker as dead, if a signal ended it that the agent did not send.
+
+    With an exit status it wrote why itself, and may be a victim of a rank on another node.
+    """
     rows = {m["name"]: m["value"] for line in block.lines[1:] if (m := _ROW.match(line))}
     rank, code = _RANK.match(rows.get("rank", "")), _CODE.match(rows.get("exitcode", ""))
-    if not rank or not code or int(code["code"]) in (0, -signal.SIGTERM):
+    if not rank or not code or int(code["code"]) in (*range(256), -signal.SIGTERM):
         return
     host = rows.get("host", "").strip()
     found = find_moment(rows.get("time", "").replace("_", " "))

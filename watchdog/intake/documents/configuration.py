@@ -19,6 +19,7 @@ MAX_BYTES = 2 * 2**20
 
 _YAML_LINE = re.compile(r"^\s*(?:- )?[A-Za-z_][\w.\-/]{0,100}:(?:\s|$)")
 _TOML_LINE = re.compile(r"^\s*[A-Za-z_][\w.\-]{0,100}\s*=\s*(?:[\"'\[{]|true|false|[+-]?\d)")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*=")
 _TOML_TABLE = re.compile(r"^\s*\[\[?[\w.\-\"]+\]\]?\s*(?:#.*)?$")
 _LOG_LIKE = re.compile(r"^\s*\S{0,20}\d\d:\d\d:\d\d")
 # `/proc/<pid>/status` also is `Name: value`, and is none.
@@ -32,6 +33,8 @@ def score(head: str) -> float:
     ]
     if len(lines) < 2 or _NOT_A_CONFIG.search(head):
         return 0.0
+    if all(_VARIABLE.match(line) for line in lines):
+        return 0.0  # an environment
     if sum(_LOG_LIKE.match(line) is not None for line in lines) * 4 > len(lines):
         return 0.0
     tables = sum(_TOML_TABLE.match(line) is not None for line in lines)
