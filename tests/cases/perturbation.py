@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 Files = dict[str, str]
 
-_RANK = re.compile(r"(?i)(?<![a-z])(rank[ _]?)(\d{1,3})(?!\d)")
+_RANK = re.compile(r"(?i)(?<![a-z])(rank(?:[ _]?|[ ]+: ))(\d{1,3})(?!\d)")
 _PID = re.compile(
     r"(?:pid[ =:]+|Process |Thread |/proc/|process )(\d{4,7})\b|_pid(\d{4,7})\b|_(\d{5,7})\.\w+$"
 )
@@ -64,6 +64,8 @@ def other_pids(files: Files, seed: int) -> Changed:
 def other_ranks(files: Files, seed: int) -> Changed:
     """Exchange two trainer ranks other than 0 where that is all that names them."""
     text = "\n".join([*files, *files.values()])
+    if re.search(r"-worker-\d", text):
+        return Changed(files)  # the numbers of the pods name them as well
     found = sorted({int(match[2]) for match in _RANK.finditer(text)} - {0})
     if len(found) < 2:
         return Changed(files)

@@ -65,7 +65,7 @@ def identities_of(parts: Parts) -> Identities:
             _add(found, replace(by_file.or_else(NOBODY), pid=part.who.pid, host=part.who.host))
     found.rank_of_label = _ranks_of_labels(parts)
     for part in parts.processes:
-        _add_by_label(found, part)
+        _add_by_label(found, part, parts)
     _unify_hosts(found)
     found.rank_of_pod = ranks_of_pods(parts)
     found.only_engine = _only_engine(found, parts)
@@ -103,15 +103,32 @@ def label_of(file: str) -> str:
     return match[0].lower() if match else ""
 
 
-def _add_by_label(found: Identities, part: ProcessPart) -> None:
+def stem_of(file: str) -> str:
+    """The path without the last extension: `w0.env` and `w0.pyspy` are of one process."""
+    folder, slash, base = file.rpartition("/")
+    return f"{folder}{slash}{base.partition('.')[0]}."
+
+
+def _belongs(other: ProcessPart, part: ProcessPart, label: str) -> bool:
+    if other.who.role not in (None, "trainer"):
+        return False
+    if label:
+        return label_of(other.file) == label
+    return stem_of(other.file) == stem_of(part.file)
+
+
+def _add_by_label(found: Identities, part: ProcessPart, parts: Parts) -> None:
     """A dump in a file of `node_b` is of the one rank that other files of `node_b` name."""
     label = label_of(part.file)
-    rank = found.rank_of_label.get(label)
+    same = [o for o in parts.processes if o.stack is not None and _belongs(o, part, label)]
+    if len({other.who.pid for other in same}) > 1:
+        return
+    rank = found.rank_of_label.get(label or stem_of(part.file))
     if rank is None or part.who.pid is None or part.stack is None:
         return
     known = found.by_pid.get((part.who.host, part.who.pid), part.who)
     if known.rank is None and known.engine is None and known.role in (None, "trainer"):
-        by = (f"files of {label} name rank {rank}",)
+        by = (f"files of {label or stem_of(part.file)} name rank {rank}",)
         _add(found, Who(pid=part.who.pid, host=part.who.host, rank=rank, role="trainer", by=by))
 
 
@@ -125,6 +142,8 @@ def _ranks_of_labels(parts: Parts) -> dict[str, int]:
         label = label_of(part.file)
         if label and part.file_who.rank is not None:
             ranks.setdefault(label, set()).add(part.file_who.rank)
+        if part.environment and part.who.rank is not None:
+            ranks.setdefault(label or stem_of(part.file), set()).add(part.who.rank)
     return {label: next(iter(own)) for label, own in ranks.items() if len(own) == 1}
 
 

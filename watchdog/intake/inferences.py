@@ -10,6 +10,7 @@ from watchdog.intake.ends import infer_ends
 from watchdog.intake.flags import PAIR, flag
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.prefixes import who_by_process_name
+from watchdog.intake.times import find_moment
 
 MAX_RANKS_BY_PID = 64
 _PAIR = re.compile(r"(\d{1,6})[ :=]+(\d{2,9})")
@@ -19,7 +20,7 @@ _WORKER = re.compile(r"(?:scheduler|Worker|worker)[_-]?(?:TP)?(\d{1,4})$")
 def infer(parts: Parts) -> None:
     """Add what events say on other processes, on versions and on arguments."""
     libraries: dict[str, str] = {}
-    for event in list(parts.events):
+    for index, event in enumerate(list(parts.events)):
         fields = event.fields
         if event.kind == "engine_worker_died":
             _engine_worker(event, parts)
@@ -44,6 +45,8 @@ def infer(parts: Parts) -> None:
             size = fields.get("world_size", "")
             if size.isdigit() and len(size) < 7:
                 parts.world_sizes.append((int(size), event.file))
+        elif event.kind == "lock_file" and (found := find_moment(fields["modified"])):
+            parts.events[index] = replace(event, moment=found[0])
         elif event.kind == "rank_map":
             _rank_map(event, parts)
     _library_versions(libraries, parts)

@@ -30,6 +30,7 @@ from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
+    verdict_of,
 )
 from watchdog.waits.patterns import WaitKind
 
@@ -60,6 +61,15 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
                 *(seen(situation, p) for p in inside[:2]),
             ],
             culprits=elsewhere,
+        )
+    absent = [c for c in verdict_of(situation).culprits if c.process not in situation.processes]
+    if absent and len(inside) == len(situation.trainers):
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "likely",
+            "A rank never came to the group that the others build.",
+            [*(f"{c.process}: {c.why}" for c in absent[:3]), seen(situation, inside[0])],
         )
     if explained or len(inside) == len(situation.trainers):
         return None

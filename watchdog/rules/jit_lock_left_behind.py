@@ -24,8 +24,9 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, refuted, seen
+from watchdog.signs.answers import finding, quoted, refuted, seen
 from watchdog.situation import Situation
+from watchdog.verdict.file_locks import stale_lock
 
 CAUSE_CLASS: Final = "lock_deadlock"
 
@@ -44,11 +45,12 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     compiling = situation.doing("slow_work", among=situation.evidence.processes)
     if compiling:
         return refuted(__name__, CAUSE_CLASS, "another process compiles and holds the lock")
+    stale = stale_lock(situation)
     return finding(
         __name__,
         CAUSE_CLASS,
         "likely",
         "A process polls a lock file of a compiler cache.",
-        [seen(situation, p) for p in stuck[:3]],
+        [*([quoted(stale)] if stale else []), *(seen(situation, p) for p in stuck[:3])],
         culprits=stuck,
     )

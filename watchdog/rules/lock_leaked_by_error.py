@@ -30,10 +30,11 @@ from watchdog.signs.answers import finding, quoted, seen
 from watchdog.situation import Situation
 from watchdog.verdict import verdict_of
 from watchdog.verdict.errors import fatal_error
+from watchdog.waits.patterns import WaitKind
 
 CAUSE_CLASS: Final = "lock_deadlock"
 
-_POLLING = ("unknown", "lock", "sleep", "rpc")
+_POLLING: tuple[WaitKind, ...] = ("unknown", "lock", "sleep", "rpc")
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:

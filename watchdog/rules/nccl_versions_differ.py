@@ -5,8 +5,9 @@ What hangs
     the receivers wait for the data.
 
 How it shows
-    `Mismatched NCCL version detected`; two `NCCL version` lines that differ, two libraries in the process maps, or two `nvidia-
-    nccl-*` wheels that write into the same path; `LD_PRELOAD` on one side.
+    `Mismatched NCCL version detected`; two `NCCL version` lines that differ, two libraries in the
+    process maps, or two `nvidia-nccl-*` wheels that write into the same path; `LD_PRELOAD` on
+    one side.
 
 What to do
     Load one NCCL build in trainer and engine: remove the second wheel, drop the preload, check

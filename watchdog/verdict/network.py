@@ -46,9 +46,7 @@ def worked_before(situation: Situation, said: tuple[LogEvent, ...]) -> bool:
 
 def refused_address(situation: Situation, said: tuple[LogEvent, ...]) -> LogEvent | None:
     """The line that names an address to which a peer tried to connect in vain."""
-    refused = [
-        e for e in situation.log(r"[Cc]onnection refused|No route to host|[Cc]onnection timed out")
-    ]
+    refused = situation.log(r"[Cc]onnection refused|No route to host|[Cc]onnection timed out")
     for event in said:
         address = event.fields.get("address", "")
         if address and any(

@@ -116,6 +116,31 @@ def _absent(situation: Situation, missing: list[int], members: tuple[Process, ..
     )
 
 
+def absent_from_store(situation: Situation) -> Judgement | None:
+    """Ranks that are not connected to the store at which the others build the first group.
+
+    Only where the store's own connections are listed and each of them belongs to a known rank: a
+    rank without a dump alone may well be there.
+    """
+    members = situation.doing("rendezvous")
+    size, port = situation.world_size, situation.switches.environment("MASTER_PORT")
+    if not members or len(members) < len(situation.trainers) or not size or not port:
+        return None
+    if not lasted(situation):
+        return None
+    sockets = [(p, s) for p in situation.trainers for s in p.sockets if s.state == "ESTABLISHED"]
+    served = {_port(s.remote) for _, s in sockets if _port(s.local) == port}
+    clients = {_port(s.local): p.rank for p, s in sockets if _port(s.remote) == port}
+    absent = sorted(set(range(size)) - {p.rank for p in members})
+    if not served or not served <= set(clients) or not absent:
+        return None
+    return _absent(situation, absent, members)
+
+
+def _port(address: str) -> str:
+    return address.rsplit(":", 1)[-1]
+
+
 def lagging(situation: Situation) -> Judgement | None:
     """One rank that has not finished launching what the others are in, by NCCL's own count."""
     spinning = situation.at(_LAUNCHING)

@@ -10,7 +10,7 @@ from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.prefixes import role_by_process_name
 
-LINE_LITERALS = ("Recv-Q",)
+LINE_LITERALS = ("Recv-Q", "users:((")
 MAX_ROWS = 20_000
 
 _STATES = {
@@ -32,8 +32,10 @@ _ADDRESS = re.compile(r"(?<![\w.:\[\]])(\[?[\w.:*%]+\]?:(?:\d{1,5}|\*))(?=\s|$)"
 
 
 def opens(text: str) -> bool:
-    """The header with the queues."""
-    return "Recv-Q" in text and "Send-Q" in text
+    """The header with the queues, or a row if the header was cut off."""
+    if "Recv-Q" in text and "Send-Q" in text:
+        return True
+    return "users:((" in text and _STATE.match(text.lstrip()) is not None
 
 
 def continues(text: str, block: Block) -> bool:
@@ -46,7 +48,7 @@ def parse(block: Block, parts: Parts) -> None:
     sockets: dict[int | None, list[Socket]] = defaultdict(list)
     names: dict[int | None, str] = {}
     context = block.context
-    for offset, line in enumerate(block.lines[1:], start=1):
+    for offset, line in enumerate(block.lines):
         state, socket, pid = _row(line)
         if socket is None:
             continue

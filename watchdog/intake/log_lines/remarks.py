@@ -1,4 +1,4 @@
-"""What people write beside the files: since when it hangs, when they looked.
+"""What people write or print beside the files: since when it hangs, when they looked.
 
 What these lines do not say: why. A person who calls something hung may look at something slow;
 only the time is believed, and only where the line does not say that it went on.
@@ -13,7 +13,7 @@ _STANDING = (
     r"|does not move|like this|silent|quiet)\b"
 )
 _AMOUNT = r"(?P<amount>\d{1,4}(?:\.\d)?|half an|an|one|two|three|several)"
-_UNIT = r"(?P<unit>s|sec|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b"
+_UNIT = r"(?P<unit>s|sec|seconds?|m|mins?|minutes?|h|hrs?|hours?|days?)\b"
 _SAME = r"\b(?:same|identical|unchanged|no change|no difference)\b"
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?"
 _NOT_OVER = (
@@ -53,6 +53,12 @@ LINES = (
         "remark_duration",
         " since ",
         rf"{_NOT_OVER}{_STANDING}[^.\n]{{0,40}}? since (?:about )?(?P<begin>{_CLOCK})",
+    ),
+    line_kind(
+        "lock_file",
+        "lock",
+        r"^-[rwxst-]{9}\S? .{1,120}? (?P<modified>(?:[A-Z][a-z]{2} +\d{1,2}|20\d\d-\d\d-\d\d)"
+        r" \d\d:\d\d(?::\d\d\S*)?)(?: [+-]\d{4})? (?P<path>\S{0,400}lock\S{0,80})$",
     ),
     line_kind(
         "gpu_spinning",

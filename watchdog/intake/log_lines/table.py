@@ -44,6 +44,7 @@ ENDS_ONLY = frozenset(
     (
         "engine_load",
         "http_access",
+        "lock_file",
         "progress",
         "ray_idle",
         "rank_announced",

@@ -1,0 +1,355 @@
+"""Cases of members that ended or were stopped, and of refusals; and their look-alikes."""
+
+from __future__ import annotations
+
+from tests.rules import stacks
+from tests.rules.building import blocked, engine, files, log, rank, sample
+from watchdog.evidence import ActivitySample, Evidence, LogEvent, Process, ThreadActivity
+
+_SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
+_LATER = log("NodeManager: 8 workers, 0 queued tasks", line=9, kind="ray_idle", time_s=1900.0)
+_LATE = log(
+    "Timed out waiting 1800000ms for recv operation to complete",
+    line=8,
+    kind="gloo_recv_timeout",
+    time_s=1850.0,
+    rank=2,
+)
+_ACTOR_LOOP = """
+main_loop (ray/_private/worker.py:964)
+"""
+_ALL_REDUCE = """
+all_reduce (torch/distributed/distributed_c10d.py:2927)
+log_metrics (train_ddp.py:151)
+main (train_ddp.py:203)
+"""
+_EMPTY_CACHE = """
+empty_cache (torch/cuda/memory.py:224)
+on_step (train_ddp.py:141)
+main (train_ddp.py:202)
+"""
+_CUDA_FREE = """
+sched_yield (libc.so.6)
+cuMemFree_v2 (libcuda.so.1)
+cudaFree (libcudart.so.12)
+c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::emptyCache (libc10_cuda.so)
+"""
+_POLL = """
+_update_bucket_weights_from_distributed (slime/update_weight_from_distributed.py:214)
+_send_weights (slime/update_weight_from_distributed.py:140)
+update_weights (slime/backends/megatron_utils/actor.py:574)
+"""
+
+
+def _waiting(*ranks: int) -> list[Process]:
+    return [rank(r, stacks.GLOO_BARRIER) for r in ranks]
+
+
+def _error(text: str, exception: str, frames: str = "f (f.py:1)", **more: object) -> LogEvent:
+    fields = {"exception": exception, "message": text, "frames": frames}
+    more.setdefault("time_s", 30.0)
+    return log(f"{exception}: {text}", line=5, kind="traceback", fields=fields, **more)
+
+
+def member_stopped__fires_signal() -> Evidence:
+    stopped = rank(
+        3,
+        status="stopped",
+        status_detail="T (stopped)",
+        activity=(blocked(1003, "do_signal_stop", "T"),),
+    )
+    return files(*_waiting(0, 1, 2), stopped, log_events=(_SYNC, _LATER))
+
+
+def member_stopped__silent_held_by_the_tool_that_looks() -> Evidence:
+    traced = rank(
+        3,
+        stacks.GLOO_BARRIER,
+        status="stopped",
+        status_detail="t (tracing stop)",
+        activity=(blocked(1003, "ptrace_stop", "t"),),
+    )
+    return files(*_waiting(0, 1, 2), traced, log_events=(_SYNC, _LATER))
+
+
+def device_freed_during_collective__fires_two_looks() -> Evidence:
+    freeing = rank(3, sample(_EMPTY_CACHE), sample(_CUDA_FREE, source="gdb"))
+    return files(*(rank(r, _ALL_REDUCE) for r in range(3)), freeing)
+
+
+def device_freed_during_collective__silent_one_look() -> Evidence:
+    return files(*(rank(r, _ALL_REDUCE) for r in range(3)), rank(3, _EMPTY_CACHE))
+
+
+def group_port_taken__fires_first_error() -> Evidence:
+    error = _error(
+        "The server socket has failed to listen on any local network address. port: 38811,"
+        " name: EADDRINUSE, message: address already in use",
+        "DistNetworkError",
+        rank=0,
+    )
+    return files(rank(0), *_waiting(1, 2), log_events=(_SYNC, error, _LATE))
+
+
+def group_port_taken__silent_second_start() -> Evidence:
+    error = _error("[Errno 98] Address already in use", "OSError", rank=0, time_s=1900.0)
+    return files(*_waiting(0, 1, 2), log_events=(_SYNC, _LATE, error))
+
+
+def disk_full__fires_checkpoint() -> Evidence:
+    error = _error("[Errno 28] No space left on device: '/scratch/ckpt'", "OSError", rank=0)
+    return files(rank(0), *_waiting(1, 2), log_events=(_SYNC, error, _LATE))
+
+
+def disk_full__silent_shared_memory() -> Evidence:
+    error = _error("No space left on device: '/dev/shm/nccl-x'", "OSError", rank=0)
+    return files(rank(0), *_waiting(1, 2), log_events=(_SYNC, error, _LATE))
+
+
+def driver_failed__fires_idle_actors() -> Evidence:
+    error = _error("name 'rollout_id' is not defined", "NameError", file="driver.log")
+    return files(*(rank(r, _ACTOR_LOOP) for r in range(2)), log_events=(_SYNC, error))
+
+
+def driver_failed__silent_error_was_handled() -> Evidence:
+    error = _error("connection refused once", "TrackerError", file="driver.log")
+    goes_on = log("Timer actor_train start", kind="trainer_phase", line=7, time_s=90.0, rank=0)
+    return files(*(rank(r, _ACTOR_LOOP) for r in range(2)), log_events=(_SYNC, error, goes_on))
+
+
+def driver_failed__silent_actors_at_work() -> Evidence:
+    error = _error("name 'x' is not defined", "NameError", file="driver.log")
+    return files(rank(0, stacks.RAY_GET), *_waiting(1, 2), log_events=(_SYNC, error))
+
+
+def _refused_bucket(frames: str) -> LogEvent:
+    return _error("500 Server Error: /update_weights", "HTTPError", frames, rank=1)
+
+
+def lock_leaked_by_error__fires_actor_idle() -> Evidence:
+    error = _refused_bucket(
+        "raise_for_status (requests/models.py:1026)\n"
+        "_update_bucket_weights_from_distributed (slime/update_weight_from_distributed.py:226)"
+    )
+    lock = Process("pid 77", "other", pid=77, command="ray::Lock", stacks=(sample(_ACTOR_LOOP),))
+    return files(rank(0, _POLL), rank(1, _POLL), *_waiting(2), lock, log_events=(_SYNC, error))
+
+
+def lock_leaked_by_error__silent_holder_works() -> Evidence:
+    error = _refused_bucket(
+        "raise_for_status (requests/models.py:1026)\n"
+        "_update_bucket_weights_from_distributed (slime/update_weight_from_distributed.py:226)"
+    )
+    return files(rank(0, _POLL), rank(1, stacks.SEND_CHUNK), log_events=(_SYNC, error))
+
+
+def member_killed_by_memory_limit__fires_evicted() -> Evidence:
+    gone = rank(3, status="dead", status_detail="Evicted: The node was low on resource: memory.")
+    lost = log("Connection closed by peer [10.0.0.9]:1", line=7, kind="gloo_peer_closed", rank=0)
+    return files(*_waiting(0, 1), gone, log_events=(_SYNC, lost))
+
+
+def member_killed_by_memory_limit__silent_evicted_for_disk() -> Evidence:
+    gone = rank(
+        3, status="dead", status_detail="Evicted: The node was low on resource: ephemeral-storage."
+    )
+    return files(*_waiting(0, 1), gone, log_events=(_SYNC,))
+
+
+def device_out_of_memory__fires_memory_saver() -> Evidence:
+    said = log(
+        "[torch_memory_saver.cpp] CUresult error: 2 (out of memory)",
+        line=5,
+        kind="memory_saver_error",
+        time_s=30.0,
+        rank=1,
+    )
+    return files(*_waiting(0, 2), rank(1), log_events=(_SYNC, said, _LATE))
+
+
+def device_out_of_memory__silent_invalid_argument() -> Evidence:
+    said = log(
+        "[torch_memory_saver.cpp] CUresult error: 1 (invalid argument)",
+        line=5,
+        kind="memory_saver_error",
+        time_s=30.0,
+        rank=1,
+    )
+    return files(*_waiting(0, 2), rank(1), log_events=(_SYNC, said, _LATE))
+
+
+def nccl_versions_differ__fires_said_by_nccl() -> Evidence:
+    said = log(
+        "NCCL WARN Mismatched NCCL version detected : rank 1 version 22705 rank 0 version 22304",
+        kind="nccl_error",
+        line=3,
+        rank=0,
+        time_s=29.0,
+    )
+    error = _error("NCCL error: invalid usage", "RuntimeError", engine=0)
+    return files(*_waiting(1), engine(0), log_events=(_SYNC, said, error))
+
+
+_LOOPBACK = log(
+    "Using the loopback address as fallback.",
+    kind="gloo_loopback_fallback",
+    rank=0,
+    time_s=5.0,
+    line=1,
+)
+
+
+def loopback_address__silent_earlier_syncs_went_well() -> Evidence:
+    done = log("Timer update_weights end", kind="trainer_phase", line=4, time_s=18.0, rank=0)
+    return files(
+        *(rank(r, stacks.NEW_GROUP) for r in range(3)),
+        *_waiting(3),
+        log_events=(_LOOPBACK, done, _SYNC),
+    )
+
+
+def _using(host: str, number: int, interface: str, address: str) -> LogEvent:
+    return log(
+        f"NCCL INFO Bootstrap: Using {interface}:{address}<0>",
+        kind="nccl_interface",
+        rank=number,
+        pid=1000 + number,
+        host=host,
+        time_s=5.0 + number,
+        fields={"interface": interface, "address": address},
+    )
+
+
+def _both_in_all_reduce(interface: str, address: str, tried: str) -> Evidence:
+    refused = log(
+        f"socketPollConnect: connect to {tried}<41873> returned Connection refused, retrying",
+        line=4,
+        rank=0,
+        pid=1000,
+        host="master",
+        time_s=200.0,
+    )
+    return files(
+        rank(0, _ALL_REDUCE),
+        rank(1, _ALL_REDUCE),
+        log_events=(
+            _using("master", 0, "eth0", "10.0.0.7"),
+            _using("worker", 1, interface, address),
+            refused,
+        ),
+        world_size=2,
+    )
+
+
+def virtual_interface__fires_refused_at_its_address() -> Evidence:
+    return _both_in_all_reduce("docker0", "172.17.0.1", "172.17.0.1")
+
+
+def virtual_interface__silent_refused_elsewhere() -> Evidence:
+    return _both_in_all_reduce("docker0", "172.17.0.1", "10.0.0.9")
+
+
+def engine_list_differs__fires_told_differently() -> Evidence:
+    def told(number: int, new: bool) -> LogEvent:
+        text = f"has_new_engines={new} engines={3 + new}"
+        return log(
+            text,
+            kind="engine_list",
+            line=10 + number,
+            rank=number,
+            time_s=21.0,
+            fields={"has_new": str(new)},
+        )
+
+    connecting = """
+_new_process_group_helper (torch/distributed/distributed_c10d.py:1996)
+new_group (torch/distributed/distributed_c10d.py:5118)
+connect_rollout_engines (miles/update_weight_from_tensor.py:118)
+update_weights (miles/backends/megatron_utils/actor.py:731)
+"""
+    return files(
+        *(rank(r, connecting) for r in range(3)),
+        *_waiting(3),
+        log_events=(_SYNC, told(0, True), told(3, False)),
+    )
+
+
+_PAUSE = log(
+    '"POST /pause_generation HTTP/1.1" 200 OK',
+    "server.log",
+    3,
+    "engine_control",
+    engine=0,
+    time_s=100.0,
+    fields={"op": "pause", "stage": "end"},
+)
+_ROLLOUT = """
+select (selectors.py:468)
+run_until_complete (asyncio/base_events.py:674)
+rollout (rl.py:61)
+"""
+
+
+def _metrics(running: int, queued: int) -> LogEvent:
+    return log(
+        f"sglang:num_running_reqs {running}.0 sglang:num_queue_reqs {queued}.0",
+        "metrics.txt",
+        2,
+        "engine_load",
+        engine=0,
+        fields={"running": str(running), "queued": str(queued), "source": "metrics"},
+    )
+
+
+def _answered_until(time_s: float) -> LogEvent:
+    return log(
+        '"GET /health HTTP/1.1" 200 OK', "server.log", 9, "http_access", engine=0, time_s=time_s
+    )
+
+
+def engine_left_paused__fires_metrics_page() -> Evidence:
+    return files(
+        rank(0, _ROLLOUT),
+        engine(0, stacks.SCHEDULER_IDLE),
+        log_events=(_metrics(0, 64), _PAUSE, _answered_until(9000.0)),
+    )
+
+
+def engine_left_paused__silent_pause_is_young() -> Evidence:
+    return files(
+        rank(0, _ROLLOUT),
+        engine(0, stacks.SCHEDULER_IDLE),
+        log_events=(_metrics(0, 64), _PAUSE, _answered_until(130.0)),
+    )
+
+
+def engine_left_paused__silent_nothing_asked() -> Evidence:
+    return files(
+        rank(0, _ROLLOUT),
+        engine(0, stacks.SCHEDULER_IDLE),
+        log_events=(_metrics(0, 0), _PAUSE, _answered_until(9000.0)),
+    )
+
+
+def jit_lock_left_behind__silent_lock_of_this_run() -> Evidence:
+    poll = """
+sleep (filelock/_api.py:344)
+acquire (filelock/_api.py:344)
+build_and_load (flashinfer/jit/core.py:301)
+"""
+    listed = log(
+        "-rw-r--r-- 1 u u 0 Aug 26 19:12 /c/batch.lock",
+        "ls.txt",
+        kind="lock_file",
+        time_s=1000.0,
+        fields={"path": "/c/batch.lock"},
+    )
+    begun = log("Capture cuda graph begin", "sglang.log", 2, "compiling", engine=0, time_s=900.0)
+    return files(*(engine(0, poll, worker=w) for w in range(2)), log_events=(begun, listed))
+
+
+def gil_held__silent_dumps_of_two_tools() -> Evidence:
+    python = sample("quantize (job.py:52)\nmain (job.py:35)", owns_gil=True, active=True, at=10.0)
+    native = sample("quantize_blocks (libspin.so)", source="gdb", at=40.0)
+    busy = ActivitySample(taken_at_s=40.0, threads=(ThreadActivity(1001, "python", "R"),))
+    return files(rank(1, python, native, activity=(busy,)), rank(0, _ALL_REDUCE))
