@@ -48,7 +48,8 @@ def _waiting(*ranks: int) -> list[Process]:
 def _error(text: str, exception: str, frames: str = "f (f.py:1)", **more: object) -> LogEvent:
     fields = {"exception": exception, "message": text, "frames": frames}
     more.setdefault("time_s", 30.0)
-    return log(f"{exception}: {text}", line=5, kind="traceback", fields=fields, **more)
+    more.setdefault("line", 5)
+    return log(f"{exception}: {text}", kind="traceback", fields=fields, **more)
 
 
 def member_stopped__fires_signal() -> Evidence:
@@ -92,7 +93,7 @@ def group_port_taken__fires_first_error() -> Evidence:
 
 
 def group_port_taken__silent_second_start() -> Evidence:
-    error = _error("[Errno 98] Address already in use", "OSError", rank=0, time_s=1900.0)
+    error = _error("[Errno 98] Address already in use", "OSError", rank=0, time_s=1900.0, line=12)
     return files(*_waiting(0, 1, 2), log_events=(_SYNC, _LATE, error))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.rules import (
     cases_of_crashes,
+    cases_of_endings,
     cases_of_engines,
     cases_of_groups,
     cases_of_long_waits,
@@ -26,6 +27,7 @@ _MODULES = (
     cases_of_engines,
     cases_of_groups,
     cases_of_crashes,
+    cases_of_endings,
     cases_of_long_waits,
 )
 

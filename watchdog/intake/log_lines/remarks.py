@@ -1,4 +1,4 @@
-"""What people write or print beside the files: since when it hangs, when they looked.
+"""What people write beside the files: since when it hangs, when they looked.
 
 What these lines do not say: why. A person who calls something hung may look at something slow;
 only the time is believed, and only where the line does not say that it went on.
@@ -53,12 +53,6 @@ LINES = (
         "remark_duration",
         " since ",
         rf"{_NOT_OVER}{_STANDING}[^.\n]{{0,40}}? since (?:about )?(?P<begin>{_CLOCK})",
-    ),
-    line_kind(
-        "lock_file",
-        "lock",
-        r"^-[rwxst-]{9}\S? .{1,120}? (?P<modified>(?:[A-Z][a-z]{2} +\d{1,2}|20\d\d-\d\d-\d\d)"
-        r" \d\d:\d\d(?::\d\d\S*)?)(?: [+-]\d{4})? (?P<path>\S{0,400}lock\S{0,80})$",
     ),
     line_kind(
         "gpu_spinning",

@@ -12,6 +12,7 @@ from watchdog.intake.log_lines import (
     kernel,
     kubernetes,
     launchers,
+    listings,
     memory_saver,
     nccl,
     ray,
@@ -35,6 +36,7 @@ FAMILIES: tuple[LineKind, ...] = (
     *vllm.LINES,
     *ray.LINES,
     *training.LINES,
+    *listings.LINES,
     *remarks.LINES,
 )
 KNOWN_LINES = LineTable(FAMILIES)
