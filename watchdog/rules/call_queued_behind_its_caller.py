@@ -36,7 +36,7 @@ CAUSE_CLASS: Final = "lock_deadlock"
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     found = actors.deaf(situation) or actors.queued_callers(situation)
-    if not found or not peers.hung(situation):
+    if not found or not situation.queued_calls or not peers.hung(situation):
         return None
     rows = {id(e): e for q in situation.queued_calls for e in (q.running, q.pending)}
     runners = {q.runner.key: q.runner for q in situation.queued_calls if q.runner is not None}

@@ -33,6 +33,7 @@ _SAYS_NOTHING = frozenset(
         "ray_idle",
         "gpu_utilization",
         "nfs_mount",
+        "lock_file",
     }
 )
 _ENGINE_KINDS = ("engine_control", "engine_load", "requests_held")

@@ -12,9 +12,11 @@ from watchdog.waits import blocks_event_loop
 
 
 def deaf(situation: Situation) -> tuple[Process, ...]:
-    """Actors whose event loop waits in `ray.get` while a call of theirs is queued."""
+    """Actors whose event loop waits in `ray.get` while a call of theirs is queued, or for long."""
     runners = [q.runner for q in situation.queued_calls if q.runner is not None]
-    return tuple(p for p in situation.evidence.processes if p in runners and blocks_event_loop(p))
+    others = [p for p in situation.evidence.processes if p.role != "trainer"]
+    candidates = others if lasted(situation) else runners
+    return tuple(p for p in candidates if blocks_event_loop(p))
 
 
 def deaf_actor(situation: Situation) -> Judgement | None:
@@ -28,11 +30,11 @@ def deaf_actor(situation: Situation) -> Judgement | None:
         accused(situation, p, f"{name_of(p)} waits in ray.get and hears no other call meanwhile")
         for p in found
     )
-    queued = next(q for q in situation.queued_calls if q.runner in found)
+    calls = [q.pending.fields["name"] for q in situation.queued_calls if q.runner in found]
     others = tuple(p for p in described if p not in found)
     chain = (waiting_for(others, "ray.get", names_of(found)),) if others else ()
-    call = queued.pending.fields["name"]
-    reason = f"{names_of(found)} blocks its event loop, and {call} is queued behind it."
+    behind = f", and {calls[0]} is queued behind it" if calls else ""
+    reason = f"{names_of(found)} blocks its event loop in ray.get{behind}."
     return Judgement("hung", reason, culprits, chain)
 
 

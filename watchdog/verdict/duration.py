@@ -19,7 +19,7 @@ GENERATION_S = 3600.0
 """Who waits for rollouts may have nothing to say for this long."""
 
 DAY_S = 86_400.0
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY_S}
 _WORDS = {"half an": 0.5, "two": 2.0, "three": 3.0, "several": 3.0}
 
 

@@ -26,8 +26,9 @@ IDLE_POWER = 0.35
 
 
 def everybody_waits(situation: Situation) -> Judgement | None:
-    """No member does anything else than wait, and the files tell that it lasts."""
-    members = (*situation.trainers, *situation.engines)
+    """No member but idle engines does anything else than wait, and the files tell that it lasts."""
+    idle = situation.doing("idle", among=situation.engines)
+    members = (*situation.trainers, *(p for p in situation.engines if p not in idle))
     described = tuple(p for p in members if situation.with_stack(p))
     waiting = situation.doing(*_WAITING, among=described)
     polling = spins(situation, described)

@@ -6,6 +6,7 @@ from watchdog.evidence import Process
 from watchdog.findings import Culprit
 from watchdog.situation import Situation
 from watchdog.situation.situation import WAITING_TOGETHER
+from watchdog.verdict import odd_ranks
 from watchdog.verdict.duration import lasted
 from watchdog.verdict.groups import class_key, phrase
 from watchdog.verdict.judgement import (
@@ -88,7 +89,9 @@ def same_collective(situation: Situation) -> Judgement | None:
     if wait.kind == "rendezvous" and len(members) == len(situation.trainers):
         reason = f"{names_of(members)}: {phrase(wait)}, and it does not come about."
         return Judgement("hung", reason)
-    if missing or len(members) < 2:
+    together = odd_ranks.waiting_together(situation)
+    apart = [p for p in situation.trainers if situation.with_stack(p) and p not in together]
+    if missing or apart or len(members) < 2:
         return None
     return Judgement(
         "hung", f"All ranks are in the same {wait.operation} ({wait.where}); nobody is missing."

@@ -13,7 +13,7 @@ _STANDING = (
     r"|does not move|like this|silent|quiet)\b"
 )
 _AMOUNT = r"(?P<amount>\d{1,4}(?:\.\d)?|half an|an|one|two|three|several)"
-_UNIT = r"(?P<unit>s|sec|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b"
+_UNIT = r"(?P<unit>s|sec|seconds?|m|mins?|minutes?|h|hrs?|hours?|days?)\b"
 _SAME = r"\b(?:same|identical|unchanged|no change|no difference)\b"
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?"
 _NOT_OVER = (

@@ -95,8 +95,8 @@ LINES = (
     line_kind(
         "progress",
         ("it/s", "s/it", "?it"),
-        r"(?P<name>[^|\[\]]{0,60}?):? +(?P<percent>\d{1,3})%\|.{0,40}"
-        r"\| *(?P<done>\d+)/(?P<total>\d+)"
+        r"(?P<name>[^|\[\]]{0,60}?):? +(?P<percent>\d{1,3})% ?(?:Completed )?\|.{0,40}"
+        r"(?<=\|) *(?P<done>\d+)/(?P<total>\d+)"
         r" \[(?P<elapsed>[\d:]+)",
         form="bar",
     ),
@@ -162,8 +162,9 @@ LINES = (
     ),
     line_kind(
         "rank_decision",
-        ("=True", "=False"),
-        r"^(?:\S{1,60}:\d+ - )?(?P<name>[a-z]\w{2,40})=(?P<value>True|False)\b(?!.{200})",
+        ("=True", "=False", "engines=", "buckets=", "num_", "count="),
+        r"^(?:\S{1,60}:\d+ - )?(?:[\w ]{1,40}[:,] )?(?P<name>[a-z]\w{2,40})="
+        r"(?P<value>True|False|\d{1,6})\b(?!\.\d)(?!.{200})",
     ),
     line_kind(
         "weight_received",
