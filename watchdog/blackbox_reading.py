@@ -233,6 +233,9 @@ def _mark(reading: BlackBoxReading, event: EventReading, now_s: float) -> Mark:
         took_s = event.ended_s - event.at_s
         parts += [f"took {took_s:.3f} s"] if event.ended_s else ["not returned"]
         parts += [f"at {event.call_site}"] if event.call_site else []
+    elif event.kind == "phase":
+        last_age_s = now_s - event.ended_s if event.sequence > 1 else None
+        return Mark(event.kind, event.name, now_s - event.at_s, "", event.sequence, last_age_s)
     elif event.sequence:
         parts.append(f"number {event.sequence}")
     parts += ["raised"] if event.flags & layout.RAISED else []
@@ -340,5 +343,6 @@ def _last_store_s(
 ) -> float:
     times = [phase_began_s]
     times += [max(event.at_s, event.ended_s) for event in events[-1:]]
+    times += [event.ended_s for event in events if event.kind == "phase"]
     times += [max(collective.at_s, collective.ended_s)] if collective else []
     return max(times)
