@@ -4,7 +4,8 @@ import threading
 import pytest
 
 from watchdog import process_watch, section
-from watchdog.recorder import active
+from watchdog.process_identity import process_identity
+from watchdog.recorder import FinishedSection, OpenSection, active
 from watchdog.section import phase, weight_sync
 
 
@@ -116,6 +117,20 @@ def test_a_mark_that_fails_is_reported_once_and_swallowed(watch, monkeypatch, ca
             phase("read_weights")
 
     assert capfd.readouterr().err.count("ZeroDivisionError") == 1
+
+
+def end_of_stall(raised):
+    stalled = OpenSection("weight_sync", 3, 10.0, 5.0, "set", 1, 1, {})
+    finished = FinishedSection(stalled, 17.5, raised)
+    return process_watch._end_of_stall(finished, process_identity({"RANK": "1"}))
+
+
+def test_a_stall_that_resolves_is_told_as_a_recovery():
+    assert end_of_stall("") == "weight_sync 3 ended after all in rank 1, after 7.5 s"
+
+
+def test_a_stall_that_ends_by_an_exception_is_told_as_a_failure():
+    assert end_of_stall("RuntimeError") == "weight_sync 3 failed in rank 1 after 7.5 s: RuntimeError"
 
 
 def test_when_it_is_off_nothing_starts(monkeypatch, tmp_path):

@@ -259,11 +259,11 @@ class _Stalled:
             self._seams.notice(f"{self._context.section} went on: this rank is not ended")
             return
         identity = self._context.identity
-        self._seams.notice(
-            f"ending {_name(self._context)} with status {STALLED}: "
-            f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall; "
-            f"report: {result.report or 'none'}"
-        )
+        ending = f"ending {_name(self._context)} with status {STALLED}"
+        if result.is_leader or result.report is None:
+            why = f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall"
+            ending += f": {why}; report: {result.report or 'none'}"
+        self._seams.notice(ending)
         if self._is_first_of_host():
             others = members_of(self._context)
             others.pop(-1 if identity.rank is None else identity.rank, None)
