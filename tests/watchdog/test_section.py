@@ -130,7 +130,9 @@ def test_a_stall_that_resolves_is_told_as_a_recovery():
 
 
 def test_a_stall_that_ends_by_an_exception_is_told_as_a_failure():
-    assert end_of_stall("RuntimeError") == "weight_sync 3 failed in rank 1 after 7.5 s: RuntimeError"
+    assert (
+        end_of_stall("RuntimeError") == "weight_sync 3 failed in rank 1 after 7.5 s: RuntimeError"
+    )
 
 
 def test_when_it_is_off_nothing_starts(monkeypatch, tmp_path):
