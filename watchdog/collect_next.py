@@ -19,7 +19,8 @@ def collect_next(
         missing = list(verdict.unaccounted)
         asked.append(
             f"Stacks of {rank_range(missing)}: on their nodes run"
-            " `for p in $(pgrep -f 'ray::.*Train|torchrun|train'); do py-spy dump --native --pid $p; done`"
+            " `for p in $(pgrep -f 'ray::.*Train|torchrun"
+            "|train'); do py-spy dump --native --pid $p; done`"
         )
     asked += [
         _second_look(situation, p)

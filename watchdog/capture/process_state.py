@@ -6,6 +6,7 @@ import os
 import signal
 import time
 
+from watchdog import own_threads
 from watchdog.capture import proc
 from watchdog.capture.target import Part, Target
 from watchdog.evidence import ActivitySample, Gap, ProcessStatus, ThreadActivity
@@ -77,7 +78,7 @@ def _signal_name(number: int) -> str:
 
 def _activity(target: Target, fields: list[str]) -> tuple[ActivitySample, tuple[Gap, ...]]:
     gaps = []
-    counters = _io(target.pid)
+    counters = _io(target)
     if counters is None:
         gaps.append(Gap(f"I/O counters of {target}", "/proc/<pid>/io was refused", _NOT_ALLOWED))
     num_files = _num_open_files(target.pid)
@@ -111,9 +112,24 @@ def _cpu_s(fields: list[str]) -> float | None:
     return (int(fields[11]) + int(fields[12])) / proc.CLOCK_TICKS
 
 
-def _io(pid: int) -> dict[str, int] | None:
+def _io(target: Target) -> dict[str, int] | None:
+    """Counters of the process, without what the watchdog's own threads read and wrote in it."""
+    # Thread by thread: threads of ours that have ended still count in the whole.
+    folder = f"/proc/{target.pid}/task"
+    total: dict[str, int] = {}
     try:
-        lines = proc.read_text(f"/proc/{pid}/io").splitlines()
+        for tid in os.listdir(folder)[:_MAX_THREADS]:
+            if proc.read_text(f"{folder}/{tid}/comm").strip() != own_threads.NAME:
+                for counter, value in (_counters(f"{folder}/{tid}/io") or {}).items():
+                    total[counter] = total.get(counter, 0) + value
+    except OSError:  # a thread ended meanwhile
+        return _counters(f"/proc/{target.pid}/io")
+    return total or None
+
+
+def _counters(path: str) -> dict[str, int] | None:
+    try:
+        lines = proc.read_text(path).splitlines()
     except OSError:
         return None
     pairs = (line.partition(":") for line in lines)

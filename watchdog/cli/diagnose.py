@@ -47,7 +47,6 @@ def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: P
     if as_json and as_markdown:
         raise click.UsageError("--json and --markdown exclude each other")
     from watchdog.diagnosis import diagnose
-
     from watchdog.intake import evidence_from_paths
 
     with _progress_bar() as progress:
@@ -71,9 +70,8 @@ def _print(evidence: Evidence, diagnosis: Diagnosis, as_json: bool, as_markdown:
 
 
 def _write(evidence: Evidence, diagnosis: Diagnosis, folder: Path) -> None:
-    from watchdog.reports import json_report, markdown
-
     from watchdog.errors import WatchdogError
+    from watchdog.reports import json_report, markdown
     from watchdog.serialization import evidence_to_json
 
     texts = {

@@ -61,8 +61,10 @@ def _line(marks: Sequence[Mark]) -> str:
     if count == 1:
         text = f"{seconds(first.age_s)} before: {first.kind} {first.name}"
         return f"{text}: {first.detail}" if first.detail else text
-    text = f"{seconds(first.age_s)} to {seconds(_last_age_s(last))} before: {first.kind}"
-    return ", ".join([f"{text} {first.name} x{count}", *_parts(first, shared=True)])
+    since, until = seconds(first.age_s), seconds(_last_age_s(last))
+    times = since if since == until else f"{since} to {until}"
+    text = f"{times} before: {first.kind} {first.name} x{count}"
+    return ", ".join([text, *_parts(first, shared=True)])
 
 
 def _last_age_s(mark: Mark) -> float:

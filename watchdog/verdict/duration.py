@@ -13,8 +13,9 @@ YOUNG_S = 20.0
 
 
 def lasted(situation: Situation) -> bool:
-    """Whether anything shows that the wait is long: the watchdog's deadline, a time-out line,
-    times in the logs, two samples that are the same.
+    """Whether anything shows that the wait is long.
+
+    The watchdog's deadline, a time-out line, times in the logs, or two samples that are the same.
     """
     evidence = situation.evidence
     if evidence.stall is not None:

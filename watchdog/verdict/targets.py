@@ -8,15 +8,16 @@ from watchdog.evidence import Process
 from watchdog.situation import Situation
 from watchdog.verdict.duration import lasted
 from watchdog.verdict.groups import phrase
-from watchdog.verdict.judgement import Judgement, accused, name_of, names_of
+from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
 
 _ENGINE = re.compile(r"engine[ _]?(\d+)\b")
 _URL_PORT = re.compile(r"https?://[\w.\-\[\]:]*?:(\d{2,5})\b")
 
 
 def called_engine(situation: Situation, caller: Process) -> Process | None:
-    """The engine that this process waits for: by the connection, the mark, the arguments, or
-    because there is only one.
+    """The engine that this process waits for, `None` where nothing tells.
+
+    By the connection, the mark, the arguments, or because there is only one.
     """
     engines = [p for p in situation.engines if p.role == "engine"] or list(situation.engines)
     by_port = {_port(s.local): p for p in engines for s in p.sockets if s.state == "LISTEN"}
@@ -56,9 +57,7 @@ def end_of_chain(
     caller = callers[0]
     wait = situation.wait(caller)
     chain = (
-        [
-            f"{names_of(waiting)} wait in {situation.wait(waiting[0]).operation} for {names_of(callers)}"
-        ]
+        [waiting_for(waiting, situation.wait(waiting[0]).operation, names_of(callers))]
         if waiting
         else []
     )

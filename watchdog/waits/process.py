@@ -121,9 +121,9 @@ def _last_stack(process: Process) -> StackSample | None:
         before, after = usable[-2:]
         if is_cut(after, before):
             return before
-        if not _is_native(after) and _is_native(before):
-            if _python_calls(after) == _python_calls(before):
-                return before
+        lacks_native = not _is_native(after) and _is_native(before)
+        if lacks_native and _python_calls(after) == _python_calls(before):
+            return before
     return usable[-1] if usable else None
 
 
@@ -215,7 +215,7 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
             note=f"wchan {thread.wchan}",
         )
     if told is None and open_collective(process) is None and _is_silent(process):
-        return replace(wait, kind="no_answer", operation="no answer")
+        return replace(wait, kind="no_answer", operation=process.status_detail or "no answer")
     return wait
 
 
@@ -266,7 +266,8 @@ def _calls_that_tell(wait: Wait) -> list[str]:
     names: list[str] = []
     kept: set[int] = set()
     placed = False
-    for frame in (*wait.frames, *(f for f in wait.path if f not in wait.frames)):
+    shown = (*wait.frames, *(f for f in wait.path if f not in wait.frames))
+    for frame in [f for f in shown if not f.function.startswith("0x")] or shown:
         if frame.function.startswith("<") and names:
             continue
         own = frame in wait.path
