@@ -174,10 +174,11 @@ class ProcessWatch:
         return self.identity.rank == self.folder.lowest_rank_here()
 
     def _stop(self) -> None:
-        if self._duties is not None:
-            self._duties.stop()
         self.monitor.stop(_STOP_TIMEOUT_S)
         self._files.stop(_STOP_TIMEOUT_S)
+        # After the thread that starts them: a short program ends before they have begun.
+        if self._duties is not None:
+            self._duties.stop()
         self._switch.close()
         self._box.exited()
         self.folder.leave()
