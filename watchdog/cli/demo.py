@@ -20,6 +20,7 @@ from watchdog.demo.outcome import Outcome
 from watchdog.demo.progress import progress
 from watchdog.demo.scenarios import SCENARIOS, Scenario
 from watchdog.errors import WatchdogError
+from watchdog.exit_status import FAILED
 
 _TIMEOUT_S = 120.0
 _SILENCE_S = 5.0
@@ -91,7 +92,7 @@ def command(
     missed = SCENARIOS[chosen].expectation(ranks).missed(outcome)
     _conclude(folder, missed)
     if missed:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(FAILED)
 
 
 def _check_importable() -> None:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from watchdog.exit_status import NO_CAUSE
+
 if TYPE_CHECKING:
     from watchdog.evidence import Evidence
     from watchdog.findings import Diagnosis
     from watchdog.intake.sources import Progress
 
-EXIT_NO_CAUSE = 3
+
 # Below this the reading is over before a bar can be seen.
 BAR_FROM_BYTES = 32 * 2**20
 
@@ -55,7 +57,7 @@ def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: P
     _print(evidence, diagnosis, as_json, as_markdown)
     if output is not None:
         _write(evidence, diagnosis, output)
-    sys.exit(0 if diagnosis.causes else EXIT_NO_CAUSE)
+    sys.exit(0 if diagnosis.causes else NO_CAUSE)
 
 
 def _print(evidence: Evidence, diagnosis: Diagnosis, as_json: bool, as_markdown: bool) -> None:
