@@ -305,11 +305,12 @@ class _Stalled:
             self._seams.notice(f"{self._context.section} went on: this rank is not ended")
             return
         ending = f"ending {_name(self._context)} with status {STALLED}"
-        if result.is_leader or result.report is None:
+        is_first = self._is_first_of_host()
+        if is_first or self._context.identity.rank is None:
             why = f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall"
             ending += f": {why}; report: {result.report or 'none'}"
         self._seams.notice(ending)
-        if self._is_first_of_host():
+        if is_first:
             self._end_the_others()
         self._seams.end_this_process()
 
