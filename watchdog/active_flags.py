@@ -25,7 +25,7 @@ def record(arguments: object, origin: str, defaults: Mapping[str, Any] | None = 
     _keep(dict(vars(arguments)), origin)
     if defaults:
         _defaults.update(defaults)
-    _publish()
+    publish()
 
 
 def record_if_none(arguments: object, origin: str) -> None:
@@ -45,7 +45,7 @@ def record_tree(config: object, origin: str) -> None:
     values = dict(_leaves(config, "", depth=0))
     if values:
         _keep(values, origin)
-        _publish()
+        publish()
 
 
 def _keep(values: dict[str, Any], origin: str) -> None:
@@ -53,7 +53,10 @@ def _keep(values: dict[str, Any], origin: str) -> None:
     _values, _origin = values, origin
 
 
-def _publish() -> None:
+def publish() -> None:
+    """Let ranks that never see the arguments read them, if this process is no rank itself."""
+    if not _values:
+        return
     # Here, not at the top: a process that validates nothing needs none of it.
     from watchdog import flags_file
 

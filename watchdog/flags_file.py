@@ -90,14 +90,11 @@ def read(environ: Mapping[str, str]) -> tuple[Flag, ...]:
 def _knows_run() -> bool:
     """Whether ranks will call the run as this process does.
 
-    A driver gets its job's name from Ray only once it is connected; its ranks get their
-    arguments through Ray as well.
+    A driver gets its job's name from Ray once it is connected: the adapter asks again then.
     """
-    return (
-        bool(os.environ.get(RUN_VARIABLE))
-        or "ray" not in sys.modules
-        or bool(os.environ.get("RAY_JOB_ID"))
-    )
+    if os.environ.get(RUN_VARIABLE) or "ray" not in sys.modules:
+        return True
+    return run_name(os.environ).startswith("ray-")
 
 
 def _write(folder: Path, flags: tuple[Flag, ...]) -> None:

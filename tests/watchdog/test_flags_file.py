@@ -95,3 +95,36 @@ def test_a_file_that_is_not_ours_is_no_flags(written, tmp_path, content):
     (tmp_path / "a-run" / "flags.json").write_text(content)
 
     assert flags_file.read(written) == ()
+
+
+RAY_DRIVER = """
+import argparse, os, ray
+from watchdog import active_flags
+active_flags.record(argparse.Namespace(lora_rank=8), "validate", {"lora_rank": 0})
+ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+@ray.remote
+class Rank:
+    def flags(self):
+        from watchdog import flags_file
+        from watchdog.process_identity import run_name
+        return flags_file.read(os.environ | {"MILES_WATCHDOG_RUN": run_name(os.environ)})
+print(ray.get(Rank.remote().flags.remote(), timeout=100))
+"""
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_an_actor_reads_the_arguments_of_its_driver(tmp_path):
+    pytest.importorskip("ray")
+
+    result = subprocess.run(
+        [sys.executable, "-c", RAY_DRIVER],
+        env=os.environ | {"MILES_WATCHDOG": "1", "MILES_WATCHDOG_DIR": str(tmp_path / "runs")},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+
+    assert "name='lora_rank', value=8, default=0" in result.stdout, result.stderr
+    assert list(tmp_path.iterdir()) == []
