@@ -106,7 +106,7 @@ class _Sets:
 
     def find(self, pid: int) -> int:
         while self._above[pid] != pid:
-            pid = self._above[pid] = self._above[self._above[pid]]
+            pid = self._above[pid]
         return pid
 
     def join(self, one: int, other: int) -> None:
