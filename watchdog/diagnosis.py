@@ -13,6 +13,7 @@ from watchdog.rules import RULES
 from watchdog.rules.documentation import documentation
 from watchdog.situation import Situation
 from watchdog.verdict import verdict_of
+from watchdog.verdict.errors import fatal_error
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,8 @@ def diagnose(evidence: Evidence) -> Diagnosis:
                     source=answer.source or text.source,
                 )
             )
-    causes = admitted(verdict.state, causes)
+    error = fatal_error(situation)
+    causes = admitted(verdict.state, causes, error.text.splitlines()[0][:80] if error else "")
     # Stable: among findings of one confidence the order of RULES decides.
     causes.sort(key=lambda finding: STRENGTH[finding.confidence])
     return Diagnosis(

@@ -22,10 +22,11 @@ _CONSEQUENCES: frozenset[CauseClass] = frozenset(
 _OF_SLOW: frozenset[CauseClass] = frozenset({"slow_not_hung", "storage_slow"})
 
 
-def admitted(state: State, findings: list[Finding]) -> list[Finding]:
+def admitted(state: State, findings: list[Finding], first_error: str = "") -> list[Finding]:
     """The findings that can stand beside this verdict, weakened where it does not bear them.
 
-    A dead member or an error explains every wait: nothing structural is claimed beside it. What
+    A dead member or an error explains every wait: nothing structural is claimed beside it, but
+    what explains the error itself (`first_error`, its line as supports quote it) stays. What
     moves is not hung. Where the verdict is that one cannot tell, no cause is more than possible,
     and a healthy run has none.
     """
@@ -33,7 +34,8 @@ def admitted(state: State, findings: list[Finding]) -> list[Finding]:
     for finding in findings:
         if state == "healthy":
             continue
-        if state == "crashed" and finding.cause_class in _CONSEQUENCES:
+        explains = bool(first_error) and any(first_error in line for line in finding.supports)
+        if state == "crashed" and finding.cause_class in _CONSEQUENCES and not explains:
             continue
         if state == "slow" and finding.cause_class not in _OF_SLOW:
             finding = _weakened(finding)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from miles.launchers import RunFailedError
@@ -61,23 +63,36 @@ def _run_ranks(args: argparse.Namespace, argv: list[str], addresses: list[str]) 
         except SignalException as error:
             raise SystemExit(128 + error.sigval) from None
         except ChildFailedError as error:
-            raise RunFailedError(_first_failure(error.failures)) from error
+            failures = {**_failures_in(log_dir), **error.failures}
+            raise RunFailedError(_first_failure(failures)) from error
+
+
+def _failures_in(log_dir: str) -> dict[int, ProcessFailure]:
+    """The failures of ranks that had raised, but not ended, when the agent looked.
+
+    A rank on its way out closes its connections first: its peers may end before it.
+    """
+    from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
+
+    files = {int(file.parent.name): file for file in Path(log_dir).rglob("error.json")}
+    return {rank: ProcessFailure(rank, 0, 1, str(file)) for rank, file in files.items()}
 
 
 def _first_failure(failures: Mapping[int, ProcessFailure]) -> str:
     """Say which rank failed first, and its own words.
 
-    Times of failures are whole seconds, and a rank that merely lost its peer may have
-    failed in the same one: it is named only where no other failed.
+    Times of failures are whole seconds, and a rank that merely lost its peer (gloo's own
+    words) or was ended by the agent (SIGTERM) may have failed in the same one: it is named
+    only where no other failed.
     """
 
     def order(failure: ProcessFailure) -> tuple[bool, bool, int]:
-        is_collateral = "Connection closed by peer" in _words(failure)
-        return failure.exitcode >= 0, is_collateral, failure.timestamp
+        was_killed = failure.exitcode < 0 and failure.exitcode != -signal.SIGTERM
+        lost_its_peer = "gloo/transport" in _words(failure)
+        return not was_killed, lost_its_peer, failure.timestamp
 
     rank, failure = min(failures.items(), key=lambda item: order(item[1]))
-    status = failure.exitcode
-    return f"rank {rank} (pid {failure.pid}) ended with status {status}: {_words(failure)}"
+    return f"rank {rank} failed: {_words(failure)}"
 
 
 def _words(failure: ProcessFailure) -> str:

@@ -80,14 +80,15 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_job(tmp_path):
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_whoever_ends_the_demo_ends_the_job(signum, tmp_path):
     demo = subprocess.Popen(
         [*DEMO, "--keep", "--verbose", "--output", str(tmp_path)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:
         assert any("miles" in line for line in demo.stdout)
-        os.kill(demo.pid, signal.SIGINT)
+        os.kill(demo.pid, signum)
         demo.communicate(timeout=60)
     finally:
         demo.kill()

@@ -6,9 +6,11 @@ import importlib.util
 import json
 import re
 import shlex
+import signal
 import sys
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -105,6 +107,9 @@ def _run(scenario: Scenario, ranks: int, folder: Path, *, keep: bool, verbose: b
     flags = f"--actor-num-gpus-per-node {ranks} {scenario.flags(ranks)}"
     click.echo(scenario.title)
     click.echo(click.style(f"$ MILES_WATCHDOG=1 python -m miles.train {flags}", bold=True))
+    # Whoever ends the demo ends its job: the way out is through the job's `__exit__`.
+    for signum in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, _exit_on_signal)
     started_s = time.monotonic()
     environ = demo_environ(str(folder), ends_job=not keep)
     lines: list[str] = []
@@ -119,6 +124,10 @@ def _run(scenario: Scenario, ranks: int, folder: Path, *, keep: bool, verbose: b
         log.write("\n".join(lines) + "\n")
     reports = tuple(_reports(folder))
     return Outcome(status, "\n".join(lines), reports, _num_syncs(folder))
+
+
+def _exit_on_signal(signum: int, frame: FrameType | None) -> None:
+    sys.exit(128 + signum)
 
 
 def _follow(

@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 MAX_MEMBERS = 5_000
 MAX_MEMBER_BYTES = 4 * 2**30
@@ -74,6 +74,12 @@ class BoundedStream(io.RawIOBase):
     def readable(self) -> bool:
         """It is."""
         return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The same into a buffer, as the standard library's readers ask for it."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes; everything up to a limit for -1.
@@ -203,6 +209,12 @@ class _Joined(io.RawIOBase):
     def readable(self) -> bool:
         """It is."""
         return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The same into a buffer, as the standard library's readers ask for it."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes, of the head first."""

@@ -13,9 +13,9 @@ from typing import BinaryIO, Protocol
 from watchdog.intake.literal_search import LiteralSearch
 
 PIECE_BYTES = 4 * 2**20
-HEAD_BYTES = 128 * 2**10
-TAIL_BYTES = 2**20
-SAMPLE_BYTES = 16 * 2**10
+HEAD_BYTES = 64 * 2**10
+TAIL_BYTES = 512 * 2**10
+SAMPLE_BYTES = 4 * 2**10
 MAX_LINE_BYTES = 64 * 2**10
 
 

@@ -25,6 +25,7 @@ _VALUES = frozenset(
         "BININT",
         "BININT1",
         "BININT2",
+        "LONG",
         "LONG1",
         "FLOAT",
         "BINFLOAT",

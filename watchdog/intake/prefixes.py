@@ -8,6 +8,7 @@ taken off, and what it says is kept.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -282,6 +283,7 @@ _STEPS: dict[str, tuple[_Step, ...]] = {
 _ROLE_OPTION = re.compile(r"--role[ =](trainer|actor|engine|rollout|driver)\b")
 
 
+@functools.lru_cache(maxsize=4096)
 def who_by_process_name(name: str) -> Who:
     """Role and indices that a process title or command line carries.
 

@@ -48,12 +48,20 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             [f"{p.key}: {p.status} {p.status_detail}".strip() for p in gone],
             culprits=gone,
         )
-    named = [c for c in verdict_of(situation).culprits if c.engine is not None]
-    died = [
-        e for e in situation.logs.deaths if e.engine is not None and crash.earlier(situation, e)
+    named = [
+        c
+        for c in verdict_of(situation).culprits
+        if c.engine is not None or _served(situation, c.pid)
     ]
+    died = [e for e in situation.logs.deaths if crash.earlier(situation, e)]
     if named and died:
         return finding(
             __name__, CAUSE_CLASS, "likely", f"{named[0].process} is gone.", [quoted(died[0])]
         )
     return None
+
+
+def _served(situation: Situation, pid: int | None) -> bool:
+    """Whether the process wrote an engine's statistics or took control calls."""
+    kinds = ("engine_load", "engine_control")
+    return any(e.pid == pid and e.kind in kinds for e in situation.evidence.log_events if pid)

@@ -40,32 +40,39 @@ CAUSE_CLASS: Final = "lock_deadlock"
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
-    every = (*situation.trainers, *situation.engines)
-    stuck = [p for p in situation.doing("lock", among=every) if situation.moving(p) is not True]
-    if (
-        not stuck
-        or not peers.hung(situation)
-        or situation.at(r"file_baton|filelock", among=tuple(stuck))
-    ):
-        return None
-    accused = {c.process for c in verdict_of(situation).culprits}
-    named = [
+    stuck = [
         p
-        for p in stuck
-        if p.key in accused or any(c.pid == p.pid for c in verdict_of(situation).culprits)
+        for p in situation.doing("lock", among=situation.evidence.processes)
+        if situation.moving(p) is not True and not situation.wait(p).passes(r"file_baton|filelock")
     ]
-    if not named:
+    if not stuck or not peers.hung(situation):
         return None
-    still = [
-        p for p in named if situation.moving(p) is False or situation.evidence.stall is not None
-    ]
+    accused = verdict_of(situation).culprits
+    named = [p for p in stuck if any(p.key == c.process or p.pid == c.pid for c in accused)]
+    forked = [p for p in stuck if p.role == "other"]
+    if not named and not (forked and _waits_for_child(situation)):
+        return None
+    chosen = named or forked
+    still = (
+        any(situation.moving(p) is False for p in chosen) or situation.evidence.stall is not None
+    )
     return finding(
         __name__,
         CAUSE_CLASS,
         "likely" if still else "possible",
-        f"{named[0].key} waits for a lock that nobody gives back.",
-        [*(seen(situation, p) for p in named[:3]), *_threads(named[0])],
-        culprits=named,
+        f"{chosen[0].key} waits for a lock that nobody gives back.",
+        [*(seen(situation, p) for p in chosen[:3]), *_threads(chosen[0])],
+        culprits=chosen,
+    )
+
+
+def _waits_for_child(situation: Situation) -> bool:
+    """Whether an accused rank reads a pipe or waits for a child: it waits for the fork."""
+    return bool(
+        situation.at(
+            r"^_*(read|waitpid|wait4|recv)$|subprocess|from_worker|popen",
+            among=peers.accused(situation),
+        )
     )
 
 

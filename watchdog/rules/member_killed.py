@@ -46,13 +46,19 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             [f"{p.key}: {p.status_detail}" for p in killed],
             culprits=killed,
         )
-    if gone and not situation.logs.errors:
-        return finding(
-            __name__,
-            CAUSE_CLASS,
-            "possible",
-            f"{gone[0].key} is gone, and no error tells why.",
-            [f"{p.key}: {p.status}" for p in gone],
-            culprits=gone,
-        )
-    return None
+    if not gone or situation.logs.errors:
+        return None
+    # An exception would have left the section on its way out; only a signal or an abrupt exit
+    # leaves it open in the black box.
+    in_section = [p for p in gone if p.position is not None and p.position.section]
+    return finding(
+        __name__,
+        CAUSE_CLASS,
+        "likely" if in_section else "possible",
+        f"{gone[0].key} is gone, and no error tells why.",
+        [
+            f"{p.key}: {p.status}, last seen in {situation.wait(p).where}"
+            for p in in_section or gone
+        ],
+        culprits=gone,
+    )

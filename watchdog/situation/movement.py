@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from watchdog.evidence import ActivitySample, Process, StackSample
 from watchdog.waits import StackWait
 from watchdog.waits.patterns import WaitKind
+from watchdog.waits.process import is_cut
 from watchdog.waits.stack import decisive_wait
 
 MIN_IO_BYTES_PER_S = 256 * 1024
@@ -70,12 +71,17 @@ def _by_counters(process: Process, kind: WaitKind) -> Movement:
         return Movement(None)
     for name, old, new in _bytes(before, after):
         rate = (new - old) / seconds
-        if rate >= MIN_IO_BYTES_PER_S and kind not in _POLLING:
+        if rate >= _least_rate(kind) and kind not in _POLLING:
             return Movement(True, f"{name} {rate / 1e6:.1f} MB/s", seconds)
     share = _cpu_share(before, after, seconds)
     if share is not None and share >= MIN_CPU_SHARE and kind in ("slow_work", "compute"):
         return Movement(True, f"uses {share:.0%} of a CPU", seconds)
     return Movement(False, "no input or output", seconds)
+
+
+def _least_rate(kind: WaitKind) -> float:
+    """A rank in a collective reads and writes a little all the time; its peers see more."""
+    return MIN_IO_BYTES_PER_S * (20 if kind in ("collective", "rendezvous") else 1)
 
 
 def _by_counters_without_time(
@@ -120,6 +126,8 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     pair = _last_two(process)
     if pair is None:
         return Movement(None)
+    if is_cut(pair[1], pair[0]) or is_cut(pair[0], pair[1]):
+        return Movement(None, "one of the samples is cut")
     before, after = decisive_wait(pair[0]), decisive_wait(pair[1])
     seconds = _between(pair)
     if before is None or after is None:

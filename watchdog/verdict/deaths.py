@@ -94,16 +94,22 @@ def _named(situation: Situation, event: LogEvent) -> Culprit | None:
         event.text,
     ):
         return None
-    why = f"`{event.text.splitlines()[0][:160]}`"
+    line = event.text.splitlines()[0][:160]
+    why = f"`{line}`"
     pids = [int(pid) for pid in _PID.findall(event.text)]
-    if event.fields.get("pid", "").isdigit():
-        pids.insert(0, int(event.fields["pid"]))
+    named = (event.fields.get(name, "") for name in ("died_pid", "killed_pid", "pid"))
+    pids = [*(int(pid) for pid in named if pid.isdigit()), *pids]
     for process in situation.evidence.processes:
         if process.pid in pids and process.role in _MEMBERS:
             return accused(situation, process, why)
     if event.engine is None and event.rank is None and not pids:
         return None
-    return accused_by_log(event, why, event.text.splitlines()[0][:160], pids[0] if pids else None)
+    pid = pids[0] if pids else event.pid
+    own = [e for e in situation.evidence.log_events if pid is not None and e.pid == pid]
+    engine = next((e.engine for e in own if e.engine is not None), event.engine)
+    if engine is not None:
+        return Culprit(f"engine {engine}", line, why, engine=engine, pid=pid, host=event.host)
+    return accused_by_log(event, why, line, pid)
 
 
 def _one_each(culprits: list[Culprit]) -> list[Culprit]:

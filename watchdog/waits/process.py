@@ -28,7 +28,7 @@ _WEAK: frozenset[WaitKind] = frozenset(
     }
 )
 _PHASES: tuple[tuple[str, WaitKind], ...] = (
-    (r"read.*weight|weights?_getter|read", "weight_read"),
+    (r"^read|weights?_getter", "weight_read"),
     (r"barrier", "collective"),
     (r"connect|rendezvous|reload.*group|init.*group", "rendezvous"),
     (r"pause|flush|resume|continue|send|rpc|update_weights_from", "rpc"),
@@ -101,12 +101,30 @@ def wait_of(process: Process) -> Wait:
 
 
 def _last_stack(process: Process) -> StackSample | None:
-    """The newest sample; of two that show the same calls, the one with native frames."""
+    """The newest sample; the one before if that shows the same calls and more of them.
+
+    A dump that was cut, and one without native frames, say less than their predecessor.
+    """
     usable = [s for s in process.stacks if any(t.frames for t in s.threads)]
-    if len(usable) >= 2 and not _is_native(usable[-1]) and _is_native(usable[-2]):
-        if _python_calls(usable[-1]) == _python_calls(usable[-2]):
-            return usable[-2]
+    if len(usable) >= 2:
+        before, after = usable[-2:]
+        if is_cut(after, before):
+            return before
+        if not _is_native(after) and _is_native(before):
+            if _python_calls(after) == _python_calls(before):
+                return before
     return usable[-1] if usable else None
+
+
+def is_cut(sample: StackSample, whole: StackSample) -> bool:
+    """Whether the main thread of a sample is the beginning of that of the other."""
+    few, many = _calls(sample), _calls(whole)
+    return len(few) < len(many) and many[: len(few)] == few
+
+
+def _calls(sample: StackSample) -> list[tuple[str, int]]:
+    main = next((t for t in sample.threads if t.frames), None)
+    return [(f.function, f.line) for f in main.frames if "0x" not in f.function] if main else []
 
 
 def _is_native(sample: StackSample) -> bool:
@@ -159,7 +177,7 @@ def _with_black_box(wait: Wait, process: Process) -> Wait:
     if position is None:
         return wait
     wait = replace(wait, waited_s=position.phase_age_s or position.section_age_s)
-    if wait.kind in ("unknown", "device_sync") and position.phase:
+    if not wait.frames and position.phase:
         kind = next((k for p, k in _PHASES if re.search(p, position.phase)), wait.kind)
         if kind != "collective" or position.collective is None:
             wait = replace(wait, kind=kind, operation=wait.operation or position.phase)
@@ -191,8 +209,10 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
 
 
 def _memory_is_paused(process: Process, wait: Wait) -> bool:
-    paused = any(region.residency != "resident" for region in process.memory)
-    return paused or wait.kind in ("weight_read", "device_sync")
+    """Whether a `pause()` can be the handler of a fault: by the ledger, or by the frames."""
+    if any(region.residency != "resident" for region in process.memory):
+        return True
+    return wait.kind == "weight_read" and bool(wait.frames)
 
 
 def _is_silent(process: Process) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchdog.waits.patterns import Pattern
 
-_SERVING = r"process_(input|output)_sockets|recv_requests|event_loop|busy_loop|main_loop"
+_SERVING = r"process_(input|output)_sockets|recv_requests|event_loop|busy_loop"
 
 RPC: tuple[Pattern, ...] = (
     Pattern("rpc", r"get|get_objects|wait", r"ray/_private/worker\.py$", "ray.get"),
@@ -20,6 +20,12 @@ RPC: tuple[Pattern, ...] = (
     Pattern("rpc", r"get_response|wait_for_response", r"multiproc_executor\.py$", "worker answer"),
     Pattern("rpc", r"_blocking|_end_unary_response_blocking", r"grpc/", "grpc"),
     Pattern("rpc", r"wait|rollout_batch|prepare_batch", r"workflow_executor\.py$", "rollouts"),
+    Pattern(
+        "rpc",
+        r"flush_cache|pause_generation|continue_generation|resume_generation|get_weight_version"
+        r"|(un)?load_lora_adapter\w*|(release|resume)_memory_occupation",
+        not_under=r"sglang/srt|vllm/v1|scheduler|do_POST|do_GET|tokenizer_manager",
+    ),
     Pattern("rpc", r"recv|recv_bytes|_recv|poll", r"multiprocessing/connection\.py$", "pipe"),
 )
 

@@ -70,6 +70,8 @@ def stack_wait(thread: ThreadStack) -> StackWait:
     for index, frame in enumerate(frames):
         outer = frames[index + 1 :]
         row = first_match(frame, outer, TELLING)
+        if row is not None and row.kind == "idle" and own_frames(frames[:index]):
+            continue  # the loop has called something that no table knows
         if row is not None:
             if hint is not None and hint[1].kind == "lock" and row.kind in OVERRULED:
                 break
@@ -95,13 +97,15 @@ def _told(thread: ThreadStack, index: int, row: Pattern) -> StackWait:
             if is_library(frame):
                 continue
             break
-        if kind == "rendezvous" and next_row.kind == "collective" and not frame.native:
+        if kind == "rendezvous" and next_row.kind == "collective":
             kind, note = "collective", "setting up its communicator"
         elif next_row.kind != kind:
             break
         run.append(frame)
         if kind in ("collective", "rendezvous"):
             operation = next_row.operation or frame.function
+    if kind == "collective" and any(f.function == "recv_requests" for f in frames):
+        kind, operation = "idle", "request queue"  # workers above 0 hear of requests by broadcast
     return StackWait(kind, operation, tuple(run), own_frames(frames[index:]), thread, note)
 
 

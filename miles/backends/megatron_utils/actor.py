@@ -65,7 +65,7 @@ class MegatronTrainRayActor:
         self._weight_updater = _weight_updater_class(args)(
             args, lambda: self.weights_backuper.get("actor"), self._state
         )
-        self._connected: list[SGLangEngine] | None = None
+        self._connected: list[str] | None = None
         if args.offload_train:
             self.sleep()
 
@@ -128,10 +128,11 @@ class MegatronTrainRayActor:
             audit_weights(self._named_weights(), self.args)
         if self.args.offload_train:
             reload_process_groups()
-        if self._connected is not engines:
+        addresses = [engine.address for engine in engines]
+        if self._connected != addresses:
             self._weight_updater.connect_rollout_engines(engines)
             dist.barrier(group=get_gloo_group())
-            self._connected = engines
+            self._connected = addresses
         self._weight_updater.update_weights()
         if self.args.offload_train:
             destroy_process_groups()

@@ -22,7 +22,9 @@ class TrainingRun:
         self._errors = folder / "stderr"
         self._unread = b""
         self.output = ""
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        self.scratch = folder / "scratch"
+        self.scratch.mkdir()
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "TMPDIR": str(self.scratch)}
         name, _, value = self._mark.partition("=")
         command = [sys.executable, *python_flags, "-m", "miles.train", *flags]
         with self._errors.open("wb") as errors:

@@ -41,7 +41,7 @@ def test_the_audit_names_the_weights_that_cannot_be_read(start_run):
     status = run.finish()
 
     assert status == 1
-    message = run.errors[run.errors.index("miles.train: rank 1") :]
+    message = run.errors[run.errors.index("miles.train: rank 1 failed") :]
     assert "WeightsUnavailableError: 8 of 16 weights cannot be read" in message
     assert "decoder.layers.1.self_attention.linear_qkv.lora_A (region param_buffer" in message
     assert run.wait_until_all_ended() == []

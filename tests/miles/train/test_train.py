@@ -84,6 +84,7 @@ def test_a_healthy_run_learns_and_leaves_its_weights_in_the_engines(start_run, f
     assert steps[-1]["loss"] < steps[0]["loss"] - 0.15
     assert max(step["logprob_difference"] for step in steps) < 1e-5
     assert run.wait_until_all_ended() == []
+    assert [path for path in run.scratch.rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.slow

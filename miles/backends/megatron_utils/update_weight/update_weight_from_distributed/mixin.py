@@ -64,12 +64,12 @@ class DistBucketedWeightUpdateMixin:
         self.weight_version += 1
         self._pause_and_prepare_engines()
         dist.barrier(group=get_gloo_group())
-        self._gather_and_update_weights(self._weights_getter())
+        self._gather_and_update_non_expert_weights(self._weights_getter())
         dist.barrier(group=get_gloo_group())
         self._finalize_and_resume_engines()
         dist.barrier(group=get_gloo_group())
 
-    def _gather_and_update_weights(self, weights: Mapping[str, Tensor]) -> None:
+    def _gather_and_update_non_expert_weights(self, weights: Mapping[str, Tensor]) -> None:
         sends_adapters = lora_rollout_enabled(self._args)
         if not (sends_adapters and self._engines_hold_base):
             for chunk in self._iterator.get_hf_weight_chunks(weights):
