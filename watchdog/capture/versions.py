@@ -47,7 +47,7 @@ def installed() -> dict[str, str]:
 
 def installed_in(site: str) -> dict[str, str]:
     """Package to version for those of interest in one `site-packages`, of whichever Python."""
-    wanted = {name: "" for name in _PACKAGES}
+    wanted = dict.fromkeys(_PACKAGES, "")
     for found in metadata.distributions(path=[site]):
         name = re.sub(r"[-_.]+", "-", found.metadata["Name"] or "").lower()
         if name in wanted:
