@@ -140,5 +140,5 @@ def peer_notes(job: Job, connections: Connections) -> list[str]:
         num_open = sum(one.state == "ESTABLISHED" for one in own)
         if num_open:
             with_whom = ", ".join(peers) if peers else "nobody of this job on this host"
-            notes.append(f"{member.key} has {num_open} connections, with {with_whom}")
+            notes.append(f"{member.key}: {num_open} open connections, to {with_whom}")
     return notes[:_MAX_PEERS]

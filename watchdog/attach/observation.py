@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from watchdog import capture as capture_package
 from watchdog.attach import libraries
@@ -22,16 +23,15 @@ from watchdog.capture import (
     SAMPLE_SOURCES,
     environment,
     kernel,
-    process_state,
     python_stacks,
     sockets,
 )
 from watchdog.capture.target import Part, Source, Target, combined
 from watchdog.diagnosis import diagnose
 from watchdog.discovery.boxes import Box, boxes_of
-from watchdog.discovery.connections import Connections
+from watchdog.discovery.connections import Connections, connections_of
 from watchdog.discovery.jobs import Member, jobs_among
-from watchdog.discovery.places import Placed, placed
+from watchdog.discovery.places import placed
 from watchdog.discovery.processes import processes_of_this_host
 from watchdog.discovery.selection import selected
 from watchdog.evidence import Evidence, Gap, Process, StackSample
@@ -43,7 +43,6 @@ Native = Callable[[Sequence[int]], dict[int, StackSample | Gap]]
 
 # What does not change while one looks.
 _ONCE: tuple[Source, ...] = (environment, sockets, kernel, libraries)
-_STATE_LAST: tuple[Source, ...] = (python_stacks, process_state)
 
 
 def _capture(
@@ -113,7 +112,7 @@ class _Observation:
         everything = processes_of_this_host()
         job = selected(jobs_among(everything), everything, wanted.pids, wanted.match)
         self._boxes: tuple[Box, ...] = boxes_of(everything, self._host)
-        self._placed = placed(job, self._boxes, _connected(job.members), self._host)
+        self._placed = placed(job, self._boxes, connections_of(job.pids), self._host)
         self._members = self._placed.job.members
         self._targets = [
             Target(m.seen.pid, m.key, _traceback_file(m, self._boxes)) for m in self._members
@@ -151,7 +150,7 @@ class _Observation:
             self._seams.say(f"second sample in {left_s:.0f} s")
             self._seams.sleep(left_s)
         between_s = time.monotonic() - looked_s
-        second = self._look(_STATE_LAST)
+        second = self._look(SAMPLE_SOURCES)
         parts = {pid: _together(first[pid], once[pid], second[pid]) for pid in first}
         boxes = self._boxes_now()
         processes = [process_of(m, parts[m.seen.pid], boxes, self._host) for m in self._members]
@@ -178,26 +177,17 @@ class _Observation:
         return boxes_of({m.seen.pid: m.seen for m in self._members}, self._host)
 
 
-def _connected(members: Sequence[Member]) -> Connections:
-    from watchdog.discovery.connections import connections_of
-
-    return connections_of(member.seen.pid for member in members)
-
-
 def _together(first: Part, once: Part, second: Part) -> Part:
     # Of what the first look could not have, the second one says why as well.
     return combined([replace(first, gaps=()), once, second])
 
 
-def _traceback_file(member: Member, boxes: Sequence[Box]):  # type: ignore[no-untyped-def]
+def _traceback_file(member: Member, boxes: Sequence[Box]) -> Path | None:
     for box in boxes:
-        if box.is_of(member.seen):
-            folder = str(box.reading.identity.get("run_folder") or "")
-            path = os.path.join(folder, "ranks", box.path.stem + ".faulthandler")
-            if folder and os.path.exists(path):
-                from pathlib import Path
-
-                return Path(path)
+        folder = str(box.reading.identity.get("run_folder") or "")
+        path = Path(folder, "ranks", f"{box.path.stem}.faulthandler")
+        if box.is_of(member.seen) and folder and path.exists():
+            return path
     return None
 
 
@@ -209,6 +199,3 @@ def _order(process: Process) -> tuple[bool, int, bool, int, str]:
         process.engine or 0,
         "" if process.role == "engine" else process.key,
     )
-
-
-__all__ = ["Placed", "Seams", "Wanted", "observe"]

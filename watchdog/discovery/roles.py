@@ -161,3 +161,9 @@ def _add_engine_children(everything: Mapping[int, Seen], found: dict[int, Part])
 def is_training_script(one: Seen) -> bool:
     """Whether the name of its program is that of training: of Ray's driver, usually."""
     return _TRAINING_PROGRAM.search(one.program) is not None
+
+
+def is_engine_program(one: Seen) -> bool:
+    """Whether a command line starts a rollout engine, by its program alone."""
+    name = one.program if one.is_python else _console_script(one)
+    return _ENGINE_PROGRAM.search(name) is not None
