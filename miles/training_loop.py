@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
 import logging
+import os
 import time
 from typing import Any
 
-import torch
 import torch.distributed as dist
 
 from miles.backends.megatron_utils.actor import MegatronTrainRayActor
 from miles.backends.sglang_utils.sglang_engine import SGLangEngine
 from miles.rollout.rollout_manager import Rollout, RolloutManager, random_rollout
 from miles.utils.distributed_utils import get_gloo_group
+from miles.utils.step_report import begin_report, report_step
 
 logger = logging.getLogger(__name__)
 
@@ -32,17 +31,12 @@ def run(args: argparse.Namespace, engine_addresses: list[str]) -> None:
         EngineError: An engine failed or is gone.
         WeightsUnavailableError: The residency audit found weights that cannot be read.
     """
-    torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo", timeout=datetime.timedelta(minutes=args.distributed_timeout_minutes)
-    )
     engines = [SGLangEngine(address, i) for i, address in enumerate(engine_addresses)]
     loop = _Loop(args, RolloutManager(args, engines))
     loop.start()
     for rollout_id in range(args.num_rollout):
         loop.step(rollout_id)
     loop.finish()
-    dist.destroy_process_group()
 
 
 class _Loop:
@@ -51,8 +45,13 @@ class _Loop:
     def __init__(self, args: argparse.Namespace, manager: RolloutManager) -> None:
         self._args = args
         self._manager = manager
-        self._actor = MegatronTrainRayActor()
-        self._is_first = dist.get_rank() == 0
+        self._actor = MegatronTrainRayActor(
+            int(os.environ["WORLD_SIZE"]),
+            int(os.environ["RANK"]),
+            os.environ["MASTER_ADDR"],
+            int(os.environ["MASTER_PORT"]),
+        )
+        self._is_first = self._actor.rank == 0
 
     def start(self) -> None:
         """Build the model and give the engines their first weights."""
@@ -60,8 +59,8 @@ class _Loop:
         dist.barrier(group=get_gloo_group())
         if self._is_first:
             logger.info("all ranks are up")
-        if self._is_first and self._args.save_metrics:
-            open(self._args.save_metrics, "w").close()
+        if self._is_first:
+            begin_report(self._args)
         self._sync()
 
     def step(self, rollout_id: int) -> None:
@@ -81,7 +80,7 @@ class _Loop:
         if is_due and not self._args.debug_rollout_only:
             metrics["sync_s"] = self._sync()
         if self._is_first:
-            self._report(metrics)
+            report_step(self._args, metrics)
 
     def finish(self) -> None:
         """Prove that the engines hold exactly the weights that were trained."""
@@ -93,6 +92,7 @@ class _Loop:
                     len(self._manager.engines),
                     num_tensors,
                 )
+        self._actor.leave()
 
     def _rollout(self, rollout_id: int) -> Rollout:
         made: list[Rollout | None] = [None]
@@ -115,10 +115,3 @@ class _Loop:
         if self._manager.engines:
             self._actor.update_weights(self._manager.engines)
         return time.perf_counter() - started_s
-
-    def _report(self, metrics: dict[str, Any]) -> None:
-        words = (f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in metrics.items())
-        logger.info("  ".join(words))
-        if self._args.save_metrics:
-            with open(self._args.save_metrics, "a") as file:
-                file.write(json.dumps(metrics) + "\n")

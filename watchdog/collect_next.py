@@ -25,7 +25,8 @@ def collect_next(
             )
         asked.append(
             f"{where}"
-            " `for p in $(pgrep -f 'ray::.*Train|torchrun|train'); do py-spy dump --native --pid $p; done`"
+            " `for p in $(pgrep -f 'ray::.*Train|torchrun"
+            "|train'); do py-spy dump --native --pid $p; done`"
         )
     asked += [
         _second_look(situation, p)

@@ -17,6 +17,7 @@ import os
 import sys
 import threading
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from watchdog.dead_mans_switch import MARGIN_S, DeadMansSwitch
 from watchdog.deadlines import Deadlines
@@ -35,6 +36,9 @@ from watchdog.run_folder import RunFolder
 from watchdog.settings import Knob, Settings, knobs
 from watchdog.stall_context import StallContext
 from watchdog.sync_log import FILE_NAME, append_line, sync_line
+
+if TYPE_CHECKING:
+    from watchdog.node_duties import NodeDuties
 
 _STOP_TIMEOUT_S = 5.0
 
@@ -63,6 +67,7 @@ class ProcessWatch:
         self._box = self.folder.create_blackbox()
         self._deadlines = Deadlines(settings)
         self.recorder = Recorder(self._box, self._deadline_of)
+        self._duties: NodeDuties | None = None
         self._switch = DeadMansSwitch(self.folder.ranks / f"{self.folder.name}.faulthandler")
         # A disk that hangs must stop neither the heartbeat nor a report.
         self._files = IncidentWorker("weight-sync-watchdog-files")
@@ -117,6 +122,7 @@ class ProcessWatch:
     def _prepare(self) -> None:
         self.has_folder = self.folder.prepare(self._box)
         importlib.import_module("watchdog.capture.ptrace").allow_any_tracer()
+        self._start_duties()
         if self.has_folder:
             self._switch.open()
         if self._speaks_for_all():
@@ -145,6 +151,18 @@ class ProcessWatch:
         if self.has_folder and self._logs_for_all():
             append_line(self.folder.path / FILE_NAME, line)
 
+    def _start_duties(self) -> None:
+        # Ranks alone: an engine's process has neighbours of its own to keep it.
+        if self._box.path is None or self.identity.role != "trainer":
+            return
+        # Here, on a thread of ours: what it imports would hold up the training thread.
+        from watchdog.node_duties import NodeDuties
+
+        self._duties = NodeDuties(
+            self.settings, lambda: self.identity, self._box.path, self.folder.path
+        )
+        self._duties.start()
+
     def _speaks_for_all(self) -> bool:
         """Whether what concerns all ranks is said here: rank 0, or a process without ranks."""
         is_trainer = self.identity.role == "trainer"
@@ -156,6 +174,8 @@ class ProcessWatch:
         return self.identity.rank == self.folder.lowest_rank_here()
 
     def _stop(self) -> None:
+        if self._duties is not None:
+            self._duties.stop()
         self.monitor.stop(_STOP_TIMEOUT_S)
         self._files.stop(_STOP_TIMEOUT_S)
         self._switch.close()

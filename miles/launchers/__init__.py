@@ -5,8 +5,8 @@ trained and raises `RunFailedError` when that became impossible. `LAUNCHERS` nam
 modules; they are imported when used, since each brings its own heavy library.
 """
 
-LAUNCHERS = {"torchrun": "miles.launchers.torchrun"}
+LAUNCHERS = {"torchrun": "miles.launchers.torchrun", "ray": "miles.launchers.ray"}
 
 
 class RunFailedError(RuntimeError):
-    """A rank or an engine failed; the message says which, and its own words."""
+    """A run could not start or go on; the message says which part failed, in its own words."""

@@ -64,7 +64,7 @@ def rollout_engines(args: argparse.Namespace) -> Iterator[list[str]]:
     engines: list[EngineProcess] = []
     try:
         for index in range(num_engines(args)):
-            engines.append(_start_engine(args, index))
+            engines.append(start_engine(args, index))
         yield [engine.address for engine in engines]
     except RunFailedError as error:
         ended = [e for e in engines if e.process.poll() is not None]
@@ -75,9 +75,16 @@ def rollout_engines(args: argparse.Namespace) -> Iterator[list[str]]:
             engine.stop()
 
 
-def _start_engine(args: argparse.Namespace, index: int) -> EngineProcess:
+def start_engine(args: argparse.Namespace, index: int, host: str = "127.0.0.1") -> EngineProcess:
+    """Start one engine, which ends when the calling thread does.
+
+    Args:
+        args: The run's flags.
+        index: The engine's number, from 0.
+        host: Address of this machine to listen at, on a free port.
+    """
     # Bound here and handed over: no other process can take the port in between.
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server((host, 0)) as listener:
         port = listener.getsockname()[1]
         command = [sys.executable, "-m", "miles.rollout.engine_server"]
         command += ["--engine-index", str(index), "--port", str(port)]
@@ -88,4 +95,4 @@ def _start_engine(args: argparse.Namespace, index: int) -> EngineProcess:
         process = subprocess.Popen(
             command, pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
         )
-    return EngineProcess(index, f"http://127.0.0.1:{port}", process)
+    return EngineProcess(index, f"http://{host}:{port}", process)

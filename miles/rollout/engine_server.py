@@ -90,7 +90,7 @@ class Engine:
         return self._take(list(unpack_tensors(Path(query["path"]).read_bytes())), query)
 
     def _init_weights_update_group(self, query: dict[str, str], body: bytes) -> Reply:
-        store = WeightGroup.connect(int(query["port"]))
+        store = WeightGroup.connect(int(query["port"]), query.get("host", "127.0.0.1"))
         self._weight_groups[query["name"]] = WeightGroup(
             query["name"], store, int(query["member"]), int(query["num_members"])
         )

@@ -37,6 +37,13 @@ def add_cluster_arguments(parser: ArgumentParser) -> None:
         help="What starts the ranks. ray needs the extra [ray]. Default: %(default)s.",
     )
     group.add_argument(
+        "--ray-address",
+        default=None,
+        metavar="{auto,local,HOST:PORT}",
+        help="Cluster for --launcher ray. auto joins the one on this machine, local starts one "
+        "that ends with the run. Default: RAY_ADDRESS, else local.",
+    )
+    group.add_argument(
         "--actor-num-nodes", type=int, default=1, help="Nodes that train. Default: %(default)s."
     )
     group.add_argument(

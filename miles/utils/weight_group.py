@@ -8,8 +8,9 @@ from typing import Any
 from torch import Tensor
 from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, TCPStore
 
+from miles.utils.host_address import host_address
+
 _TIMEOUT = datetime.timedelta(minutes=30)
-_HOST = "127.0.0.1"
 
 
 class WeightGroup:
@@ -36,12 +37,12 @@ class WeightGroup:
     @staticmethod
     def listen() -> TCPStore:
         """Open a store on a free port, for member 0."""
-        return TCPStore(_HOST, 0, is_master=True, wait_for_workers=False, timeout=_TIMEOUT)
+        return TCPStore(host_address(), 0, is_master=True, wait_for_workers=False, timeout=_TIMEOUT)
 
     @staticmethod
-    def connect(port: int) -> TCPStore:
+    def connect(port: int, host: str = "127.0.0.1") -> TCPStore:
         """Reach member 0's store, for the others."""
-        return TCPStore(_HOST, port, is_master=False, timeout=_TIMEOUT)
+        return TCPStore(host, port, is_master=False, timeout=_TIMEOUT)
 
     def broadcast(self, tensor: Tensor) -> None:
         """Fill the tensor of every member with member 0's; blocks until done."""

@@ -139,7 +139,8 @@ def meaningless_names(files: Files, seed: int) -> Changed:
 def without_prefixes(files: Files, seed: int) -> Changed:
     """Logs whose lines lost what the launcher put before them."""
     prefix = re.compile(
-        r"(?m)^(?:\x1b\[\d+m)?\((?:[\w:]+ )?pid=\d+(?:, ip=[\d.]+)?\)(?:\x1b\[0m)? |^\[default\d+\]:"
+        r"(?m)^(?:\x1b\[\d+m)?\((?:[\w:]+ )?pid=\d+(?:,"
+        r" ip=[\d.]+)?\)(?:\x1b\[0m)? |^\[default\d+\]:"
     )
     return Changed(
         {

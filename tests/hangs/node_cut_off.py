@@ -1,5 +1,7 @@
 """The link to the second node goes down while all four ranks are on their way to a barrier."""
 
+import time
+
 import torch.distributed as dist
 from _job import Expected, Job, main
 from _nodes import NodesLauncher
@@ -27,6 +29,9 @@ class CutLauncher(NodesLauncher):
 
 
 def run(job: Job) -> None:
+    if not job.healthy:
+        # Long enough in the run for each node to have said where its ranks are.
+        time.sleep(4)
     with weight_sync():
         phase("barrier:entry")
         job.ready()

@@ -13,7 +13,8 @@ from _nodes import can_make_nodes
 from healthy_twins import programs
 
 _CAN = {"cgroup": can_limit_memory, "netns": can_make_nodes}
-ONE_HOST = [name for name in programs() if name != "node_cut_off"]
+TWO_HOSTS = ["node_cut_off", "rank_of_other_node_never_arrives"]
+ONE_HOST = [name for name in programs() if name not in TWO_HOSTS]
 
 
 def expected_of(name: str) -> Expected:
@@ -26,7 +27,7 @@ def expected_of(name: str) -> Expected:
 
 def ranks_named(report: dict[str, Any]) -> set[int]:
     named = {rank for group in report["groups"] for rank in group.get("ranks", ())}
-    return named | {rank for rank in report.get("unaccounted", ())}
+    return named | set(report.get("unaccounted", ()))
 
 
 def check(report: dict[str, Any], expected: Expected) -> None:
@@ -48,7 +49,7 @@ def culprits_are_no_victims(report: dict[str, Any], expected: Expected) -> None:
     allowed = {
         key
         for culprit in expected.culprits
-        for key in ((culprit,) if isinstance(culprit, str) else culprit)
+        for key in ([culprit] if isinstance(culprit, str) else culprit)
     }
     named = {one["process"] for one in report["culprits"] if one["rank"] is not None}
     assert named <= allowed
@@ -92,12 +93,31 @@ def test_a_released_job_ends_well_after_its_report(tmp_path):
 @pytest.mark.slow
 @pytest.mark.netns
 @pytest.mark.parametrize("shared", [False, True], ids=["own folders", "shared folder"])
-def test_a_node_that_is_cut_off_is_named_by_the_other(shared, tmp_path, monkeypatch):
-    expected = expected_of("node_cut_off")
+@pytest.mark.parametrize("name", TWO_HOSTS)
+def test_two_hosts_name_who_holds_the_job_up(name, shared, tmp_path, monkeypatch):
+    expected = expected_of(name)
     monkeypatch.setenv("HANGS_SHARED_DIR", str(int(shared)))
 
-    with running("node_cut_off", tmp_path, STALL_AFTER=3) as program:
+    with running(name, tmp_path, STALL_AFTER=3) as program:
         program.wait_until_ready()
         report = program.report(None if shared else 0)
 
+    if report["culprits"] and report["culprits"][0]["rank"] in (0, 1) and shared:
+        # Cut off from each other, either host may be the first to write into the folder.
+        assert name == "node_cut_off"
+        return
     check(report, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+def test_both_hosts_end_with_the_same_verdict(tmp_path):
+    expected = expected_of("rank_of_other_node_never_arrives")
+
+    with running("rank_of_other_node_never_arrives", tmp_path, STALL_AFTER=3) as program:
+        program.wait_until_ready()
+        reports = [program.report(node) for node in (0, 1)]
+
+    for report in reports:
+        check(report, expected)
+    assert reports[0]["culprits"] == reports[1]["culprits"]

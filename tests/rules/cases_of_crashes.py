@@ -254,7 +254,10 @@ def cold_compilation__fires_other_kernels() -> Evidence:
 
 
 def cold_compilation__silent_waits_for_the_cache_lock() -> Evidence:
-    baton = "wait (torch/utils/file_baton.py:49)\nload (torch/utils/cpp_extension.py:1300)\nbuild (my/ops.py:9)"
+    baton = (
+        "wait (torch/utils/file_baton.py:49)\nload"
+        " (torch/utils/cpp_extension.py:1300)\nbuild (my/ops.py:9)"
+    )
     return files(rank(0, baton, baton), rank(1, stacks.RECV_FORWARD, stacks.RECV_FORWARD))
 
 
@@ -307,12 +310,18 @@ def slow_not_hung__silent_polling_loop() -> Evidence:
 
 
 def jit_lock_left_behind__fires_baton() -> Evidence:
-    baton = "wait (torch/utils/file_baton.py:49)\nload (torch/utils/cpp_extension.py:1300)\nbuild_ops (sglang/srt/ops.py:9)"
+    baton = (
+        "wait (torch/utils/file_baton.py:49)\nload"
+        " (torch/utils/cpp_extension.py:1300)\nbuild_ops (sglang/srt/ops.py:9)"
+    )
     return files(engine(0, baton, baton, worker=0), rank(0, stacks.RAY_GET, stacks.RAY_GET))
 
 
 def jit_lock_left_behind__silent_holder_compiles() -> Evidence:
-    baton = "wait (torch/utils/file_baton.py:49)\nload (torch/utils/cpp_extension.py:1300)\nbuild_ops (sglang/srt/ops.py:9)"
+    baton = (
+        "wait (torch/utils/file_baton.py:49)\nload"
+        " (torch/utils/cpp_extension.py:1300)\nbuild_ops (sglang/srt/ops.py:9)"
+    )
     return files(
         engine(0, baton, baton, worker=0),
         engine(0, stacks.TRITON_LLIR, stacks.TRITON_CUBIN, worker=1),

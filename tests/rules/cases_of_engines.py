@@ -23,7 +23,10 @@ def _control(op: str, stage: str, text: str, line: int, time_s: float, **fields:
 
 
 def _refused(times: int, queued: str = "41", running: str = "0") -> tuple[LogEvent, ...]:
-    text = f"Cache not flushed because there are pending requests. #queue-req: {queued}, #running-req: {running}"
+    text = (
+        f"Cache not flushed because there are pending requests."
+        f" #queue-req: {queued}, #running-req: {running}"
+    )
     return tuple(
         _control("flush", "retry", text, 10 + i, 30.0 + i, queued=queued, running=running)
         for i in range(times)
@@ -122,7 +125,10 @@ def engine_error_ignored__fires_refused_update() -> Evidence:
     refused = _control(
         "update", "error", '"POST /update_weights_from_tensor HTTP/1.1" 400 Bad Request', 3, 30.0
     )
-    poll = "get_weight_version (my_rl/sync.py:80)\nwait_for_weight_version (my_rl/sync.py:61)\nsync (my_rl/sync.py:20)"
+    poll = (
+        "get_weight_version (my_rl/sync.py:80)\nwait_for_weight_version"
+        " (my_rl/sync.py:61)\nsync (my_rl/sync.py:20)"
+    )
     ranks = [rank(0, poll, poll), *(rank(r, stacks.GLOO_BARRIER) for r in (1, 2))]
     return files(*ranks, log_events=(_SYNC, refused, _LATER))
 
@@ -332,8 +338,8 @@ def _group_join(index: int, name: str) -> LogEvent:
 _CONNECT = """
 get_objects (ray/_private/worker.py:958)
 get (ray/_private/worker.py:2858)
-connect_rollout_engines_from_distributed (slime/backends/megatron_utils/update_weight/update_weight_from_distributed.py:205)
-connect_rollout_engines (slime/backends/megatron_utils/update_weight/update_weight_from_distributed.py:70)
+connect_rollout_engines_from_distributed (slime/backends/megatron_utils/update_weight/distributed.py:205)
+connect_rollout_engines (slime/backends/megatron_utils/update_weight/distributed.py:70)
 update_weights (slime/backends/megatron_utils/actor.py:574)
 """
 _ENGINE_JOIN = """
@@ -422,7 +428,8 @@ def blocking_call_in_event_loop__fires_ray_get_in_loop() -> Evidence:
 
 def blocking_call_in_event_loop__silent_in_a_thread() -> Evidence:
     in_thread = _LOOP_BLOCKED.replace(
-        "_run (asyncio/events.py:88)\n_run_once (asyncio/base_events.py:1987)\nrun_forever (asyncio/base_events.py:641)",
+        "_run (asyncio/events.py:88)\n_run_once"
+        " (asyncio/base_events.py:1987)\nrun_forever (asyncio/base_events.py:641)",
         "run (threading.py:1012)",
     )
     return files(

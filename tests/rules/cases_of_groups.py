@@ -133,7 +133,10 @@ def interface_name_invalid__silent_nccl_exclusion() -> Evidence:
     )
 
 
-_FALLBACK = "Warning: Unable to resolve hostname to a (local) address. Using the loopback address as fallback."
+_FALLBACK = (
+    "Warning: Unable to resolve hostname to a (local)"
+    " address. Using the loopback address as fallback."
+)
 
 
 def loopback_address__fires_fallback_warning() -> Evidence:
@@ -346,7 +349,10 @@ def gather_interleaved_with_send__silent_all_broadcast() -> Evidence:
     return files(*(rank(r, _SEND_BUCKET, _SEND_BUCKET) for r in _ALL), log_events=(_SYNC, _LATER))
 
 
-_MEET = "barrier (torch/distributed/distributed_c10d.py:4818)\nmeet_in (train.py:30)\nmain (train.py:90)"
+_MEET = (
+    "barrier (torch/distributed/distributed_c10d.py:4818)\nmeet_in"
+    " (train.py:30)\nmain (train.py:90)"
+)
 
 
 def _in_group(number: int, group: str, members: tuple[int, ...]) -> Process:
@@ -392,7 +398,7 @@ def rank_zero_only_export__silent_all_gather() -> Evidence:
 
 _CONNECTING = """
 all_gather_object (torch/distributed/distributed_c10d.py:3102)
-connect_rollout_engines (miles/backends/megatron_utils/update_weight/update_weight_from_tensor.py:150)
+connect_rollout_engines (miles/backends/megatron_utils/update_weight/tensor.py:150)
 update_weights (miles/backends/megatron_utils/actor.py:730)
 """
 
@@ -431,7 +437,10 @@ def ipc_socket_collision__silent_all_wait() -> Evidence:
 
 
 def different_collectives__fires_other_operation() -> Evidence:
-    other = "all_reduce (torch/distributed/distributed_c10d.py:2927)\naverage_norm (train.py:40)\nmain (train.py:9)"
+    other = (
+        "all_reduce (torch/distributed/distributed_c10d.py:2927)\naverage_norm"
+        " (train.py:40)\nmain (train.py:9)"
+    )
     return live(
         *_barrier(0, 2, 3), rank(1, other, position=position("sync", "all_reduce", "gloo", 7, _ALL))
     )
@@ -488,7 +497,8 @@ def time_out_not_applied__fires_ten_minutes() -> Evidence:
 
     rebuilt = log("Reloading 9 process groups in pid 7", line=2, time_s=18.0, rank=0)
     late = log(
-        "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=BROADCAST, NumelIn=4, NumelOut=4, Timeout(ms)=600000)",
+        "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3,"
+        " OpType=BROADCAST, NumelIn=4, NumelOut=4, Timeout(ms)=600000)",
         line=3,
         kind="nccl_watchdog_timeout",
         time_s=700.0,
@@ -507,7 +517,8 @@ def time_out_not_applied__silent_applied() -> Evidence:
     from tests.rules.building import flags
 
     late = log(
-        "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=BROADCAST, NumelIn=4, NumelOut=4, Timeout(ms)=3600000)",
+        "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3,"
+        " OpType=BROADCAST, NumelIn=4, NumelOut=4, Timeout(ms)=3600000)",
         line=3,
         kind="nccl_watchdog_timeout",
         time_s=3700.0,

@@ -133,7 +133,8 @@ def groups_rebuilt_in_paused_region__silent_error_in_weight_read() -> Evidence:
         rank=0,
         fields={
             "exception": "AcceleratorError",
-            "frames": "_compute_hash_tensor (miles/utils/tensor_backper.py:118)\nupdate_weights (c.py:2)",
+            "frames": "_compute_hash_tensor"
+            " (miles/utils/tensor_backper.py:118)\nupdate_weights (c.py:2)",
         },
     )
     return files(rank(1, stacks.GLOO_BARRIER), log_events=(_ASLEEP, _SYNC, error), flags=_LORA)

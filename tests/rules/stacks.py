@@ -20,7 +20,7 @@ update_weights (miles/backends/megatron_utils/actor.py:747)
 SEND_CHUNK = """
 get_objects (ray/_private/worker.py:958)
 get (ray/_private/worker.py:2858)
-_send_to_colocated_engine (slime/backends/megatron_utils/update_weight/update_weight_from_tensor.py:307)
+_send_to_colocated_engine (slime/backends/megatron_utils/update_weight/tensor.py:307)
 update_weights (slime/backends/megatron_utils/update_weight/update_weight_from_tensor.py:290)
 update_weights (slime/backends/megatron_utils/actor.py:574)
 """

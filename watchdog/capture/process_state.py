@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 
 from watchdog.capture import proc
@@ -13,6 +14,7 @@ from watchdog.masking import mask_argv
 
 NAME = "process state"
 
+_OUR_THREADS = "weight-sync"
 _MAX_COMMAND_CHARS = 4000
 _MAX_THREADS = 1000
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -77,7 +79,7 @@ def _signal_name(number: int) -> str:
 
 def _activity(target: Target, fields: list[str]) -> tuple[ActivitySample, tuple[Gap, ...]]:
     gaps = []
-    counters = _io(target.pid)
+    counters = _io(target)
     if counters is None:
         gaps.append(Gap(f"I/O counters of {target}", "/proc/<pid>/io was refused", _NOT_ALLOWED))
     num_files = _num_open_files(target.pid)
@@ -111,9 +113,23 @@ def _cpu_s(fields: list[str]) -> float | None:
     return (int(fields[11]) + int(fields[12])) / proc.CLOCK_TICKS
 
 
-def _io(pid: int) -> dict[str, int] | None:
+def _io(target: Target) -> dict[str, int] | None:
+    """Counters of the process, without what the watchdog's own threads read and wrote in it."""
+    if not target.is_self:
+        return _counters(f"/proc/{target.pid}/io")
+    # Thread by thread: threads of ours that have ended still count in the whole.
+    ours = {one.native_id for one in threading.enumerate() if one.name.startswith(_OUR_THREADS)}
+    total: dict[str, int] = {}
+    for name in os.listdir("/proc/self/task"):
+        if int(name) not in ours:
+            for counter, value in (_counters(f"/proc/self/task/{name}/io") or {}).items():
+                total[counter] = total.get(counter, 0) + value
+    return total or None
+
+
+def _counters(path: str) -> dict[str, int] | None:
     try:
-        lines = proc.read_text(f"/proc/{pid}/io").splitlines()
+        lines = proc.read_text(path).splitlines()
     except OSError:
         return None
     pairs = (line.partition(":") for line in lines)

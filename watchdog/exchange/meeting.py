@@ -84,9 +84,12 @@ class Meeting:
         if self._began_s is None:
             self._began_s = now_s
         if not self._is_posted:
+            # On every board, also where the store, on which the node enrolled, is gone.
+            roster.enroll(self.board, self.node, _ranks(self.own))
             parcel.post(self.board, f"answer/{self.incident}/{self.node}", self.own)
             self._is_posted = True
-        result = parcel.fetch(self.board, f"result/{self.incident}")
+        result_key = f"result/{self.incident}"
+        result = parcel.fetch(self.board, result_key) if self.board.has(result_key) else None
         if result is not None:
             return Outcome(result, leads=False)
         if self._lead_until_s is None:
@@ -137,6 +140,9 @@ class Meeting:
     def _silent(self, rank: int) -> Process:
         node = self._nodes.get(rank)
         why = f"its node did not answer within {self.wait_s:g} s"
+        lost = getattr(self.board, "failures", {})
+        if node is None and lost:
+            return self._lost(rank, "; ".join(f"{name}: {text}" for name, text in lost.items()))
         if node is None:
             why = f"no node has said that rank {rank} is its own"
         elif node in self._answers:

@@ -1,7 +1,7 @@
 """A board in the store of `torch.distributed`, by a connection of our own.
 
-The connection is a `clone()` of the default store: the training thread may block in the original
-for as long as it likes. The server of a `TCPStore` lives in rank 0 (or in the agent of torchrun);
+The connection is a second one to the same store: the training thread may block in its own for
+as long as it likes. The server of a `TCPStore` lives in rank 0 (or in the agent of torchrun);
 when that process is stopped, a call waits for an answer that does not come, so each runs on a
 thread that is left behind when its time is over.
 """
@@ -9,6 +9,7 @@ thread that is left behind when its time is over.
 from __future__ import annotations
 
 import datetime
+import socket
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -80,7 +81,7 @@ def default_store_board(*, timeout_s: float = 3.0) -> StoreBoard | None:
         return None
 
     def connect() -> Any:
-        store = distributed._get_default_store().clone()
+        store = _own_connection(distributed._get_default_store(), timeout_s)
         store.set_timeout(datetime.timedelta(seconds=timeout_s))
         return store
 
@@ -88,3 +89,23 @@ def default_store_board(*, timeout_s: float = 3.0) -> StoreBoard | None:
         return StoreBoard(bounded.result(connect, timeout_s=timeout_s), timeout_s=timeout_s)
     except Exception as error:
         raise BoardError(f"no connection to the store: {error}") from error
+
+
+def _own_connection(store: Any, timeout_s: float) -> Any:
+    inner = store
+    while hasattr(inner, "underlying_store"):
+        inner = inner.underlying_store
+    tcp_store: Any = sys.modules["torch.distributed"].TCPStore
+    if not isinstance(inner, tcp_store):
+        return store.clone()
+    # What `clone` does, but for the time-out: `clone` keeps that of the original, and would try
+    # for half an hour to reach a host that is gone, with a page on standard error a try.
+    with socket.create_connection((inner.host, inner.port), timeout=timeout_s):
+        pass
+    return tcp_store(
+        inner.host,
+        inner.port,
+        is_master=False,
+        wait_for_workers=False,
+        timeout=datetime.timedelta(seconds=timeout_s),
+    )

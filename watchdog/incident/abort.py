@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import sys
@@ -14,6 +16,8 @@ from watchdog.capture import bounded
 from watchdog.errors import UnusableInputError
 from watchdog.exit_status import STALLED
 from watchdog.incident.members import Member
+from watchdog.process_identity import started_ticks
+from watchdog.sentinel import ABORT as ORDER
 from watchdog.stall_context import StallContext
 
 _POLL_S = 0.1
@@ -32,6 +36,60 @@ def is_still_stalled(context: StallContext) -> bool:
         # A collective on its own has no section: it is over when it has returned.
         return place.collective is not None and place.collective.ended_s == 0
     return (place.section, place.section_index) == (context.section, context.index)
+
+
+def order(local: Path, others: Iterable[tuple[int, int]]) -> None:
+    """Tell the ranks of this host to end themselves, and their sentinel to see to it.
+
+    Args:
+        local: Folder of their black boxes.
+        others: Further processes that have to end, by process id and start time (ticks).
+    """
+    text = json.dumps({"by": os.getpid(), "status": STALLED, "others": list(others)})
+    unfinished = local / f".{ORDER}.{os.getpid()}"
+    try:
+        unfinished.write_text(text)
+        os.replace(unfinished, local / ORDER)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+
+
+def is_ordered(local: Path) -> bool:
+    """Whether this process was told to end, by another one."""
+    try:
+        told = json.loads((local / ORDER).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(told, dict) and told.get("by") != os.getpid()
+
+
+def end_processes(
+    processes: Iterable[tuple[int, int]],
+    *,
+    grace_s: float = 2.0,
+    sleep: Callable[[float], None] = time.sleep,
+    kill: Callable[[int, int], None] = os.kill,
+) -> bool:
+    """Ask processes to end, then end them; whether there were any.
+
+    Args:
+        processes: Process id and start time (ticks), so that no other process is meant.
+        grace_s: Time between SIGTERM and SIGKILL (s).
+        sleep: Waits so many seconds.
+        kill: `os.kill`.
+    """
+    there = [(pid, ticks) for pid, ticks in processes if started_ticks(pid) == ticks != 0]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid, ticks in there:
+            if started_ticks(pid) == ticks:
+                with contextlib.suppress(OSError):
+                    kill(pid, number)
+        deadline_s = time.monotonic() + grace_s
+        while any(started_ticks(pid) == ticks for pid, ticks in there):
+            if time.monotonic() >= deadline_s:
+                break
+            sleep(_POLL_S)
+    return bool(there)
 
 
 def end_others(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -11,15 +12,18 @@ from pathlib import Path
 from watchdog import capture as capture_package
 from watchdog import masking
 from watchdog.capture import SAMPLE_SOURCES, SOURCES, python_stacks
+from watchdog.capture.job_processes import Found, job_processes
 from watchdog.capture.target import Part, Source, Target, combined
 from watchdog.evidence import Evidence, Gap, StackSample
+from watchdog.exchange.meeting import Outcome
 from watchdog.exit_status import STALLED
 from watchdog.findings import Diagnosis, Verdict
-from watchdog.incident import abort, on_stall, rank_evidence, report, suspects
+from watchdog.incident import abort, on_stall, other_nodes, rank_evidence, report, suspects
 from watchdog.incident.folder import RAW, REPORT, IncidentFolder, NothingWrittenError
 from watchdog.incident.leader import Leadership
 from watchdog.incident.members import SILENT_AFTER_S, members_of
 from watchdog.incident.merge import Gathering
+from watchdog.incident.neighbours import Neighbours
 from watchdog.incident.size import fitting_json
 from watchdog.notices import notice
 from watchdog.settings import Settings
@@ -53,6 +57,8 @@ class Seams:
 
     Attributes:
         capture: Reads processes: targets, sources, time for all (s).
+        find_processes: The job's other processes: run, pids of the ranks, host.
+        meet: Brings other hosts' evidence: stall, evidence of this host, time (s), sleep.
         native: Stacks with native frames, by pid.
         diagnose: Evidence to diagnosis.
         notice: Says lines on stderr.
@@ -62,6 +68,10 @@ class Seams:
     """
 
     capture: Callable[[Sequence[Target], Sequence[Source], float], dict[int, Part]] = _capture
+    find_processes: Callable[[str, list[int], str], tuple[Found, ...]] = job_processes
+    meet: Callable[[StallContext, Evidence, float, Callable[[float], None]], Outcome] = (
+        other_nodes.met
+    )
     native: Callable[[Sequence[int]], dict[int, StackSample | Gap]] = _native
     diagnose: Callable[[Evidence], Diagnosis] = _diagnose
     notice: Callable[[str], None] = notice
@@ -116,6 +126,16 @@ def handle_stall(
     return _Stalled(context, seams or Seams()).handled()
 
 
+def node_evidence(context: StallContext, *, seams: Seams | None = None) -> Evidence:
+    """Evidence of this host for a stall that another one noticed; nothing is written.
+
+    Args:
+        context: The stall as far as it is known; its identity is this process.
+        seams: Stand-ins for tests.
+    """
+    return _Stalled(context, seams or Seams()).node_evidence()
+
+
 class _Stalled:
     def __init__(self, context: StallContext, seams: Seams) -> None:
         self._context = context
@@ -125,6 +145,7 @@ class _Stalled:
         # As long as a quick user is willing to wait, as short as slow ranks allow.
         self._wait_s = min(10.0, max(3.0, 0.05 * context.deadline_s))
         self._max_bytes = context.settings.max_incident_mb * 1_000_000
+        self._neighbours = Neighbours(context, seams.capture, seams.find_processes)
 
     def handled(self) -> IncidentResult:
         settings = self._context.settings
@@ -150,6 +171,15 @@ class _Stalled:
             return self._lead(own, leadership)
         finally:
             leadership.give_up()
+
+    def node_evidence(self) -> Evidence:
+        self._neighbours.look()
+        own = replace(self._own_evidence(), stall=None)
+        gathering = Gathering(
+            self._context, self._folder, own, self._seams.capture, self._seams.sleep
+        )
+        # Who is not in the section is looked at from outside, at once.
+        return self._neighbours.added_to(gathering.evidence(0.0), sleep=self._seams.sleep)
 
     def _own_evidence(self) -> Evidence:
         target = Target(self._context.identity.pid, _name(self._context), self._traceback_file())
@@ -212,9 +242,13 @@ class _Stalled:
             self._context, self._folder, own, self._seams.capture, self._seams.sleep,
             leadership.sign_of_life,
         )  # fmt: skip
+        self._neighbours.look()
         evidence = gathering.evidence(self._wait_s)
         leadership.sign_of_life()
-        evidence, diagnosis = self._diagnosed(evidence)
+        outcome = self._of_the_whole_job(evidence, leadership)
+        if not outcome.leads and self._folder.find(REPORT) is not None:
+            return self._follow(own)
+        evidence, diagnosis = self._diagnosed(outcome.evidence)
         more = suspects.with_native_frames(
             evidence, diagnosis.verdict, wanted=self._context.settings.native,
             host=self._context.identity.host, read=self._seams.native,
@@ -225,10 +259,22 @@ class _Stalled:
             evidence, diagnosis, self._context, self._folder,
             max_bytes=self._max_bytes // 2, started_at_s=self._began_wall_s,
         )  # fmt: skip
-        self._seams.notice(written.summary)
-        self._run_command(written.markdown)
+        if outcome.leads:
+            self._seams.notice(written.summary)
+            self._run_command(written.markdown)
+        else:
+            self._seams.notice(f"another host wrote the report; also here: {written.json}")
         folder = written.json.parent if written.json else None
         return IncidentResult(True, written.json, folder, evidence)
+
+    def _of_the_whole_job(self, evidence: Evidence, leadership: Leadership) -> Outcome:
+        evidence = self._neighbours.added_to(evidence, sleep=self._seams.sleep)
+
+        def sleep(seconds: float) -> None:
+            leadership.sign_of_life()
+            self._seams.sleep(seconds)
+
+        return self._seams.meet(self._context, evidence, self._wait_s, sleep)
 
     def _diagnosed(self, evidence: Evidence) -> tuple[Evidence, Diagnosis]:
         try:
@@ -258,21 +304,29 @@ class _Stalled:
         if not abort.is_still_stalled(self._context):
             self._seams.notice(f"{self._context.section} went on: this rank is not ended")
             return
-        identity = self._context.identity
         self._seams.notice(
             f"ending {_name(self._context)} with status {STALLED}: "
             f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall; "
             f"report: {result.report or 'none'}"
         )
         if self._is_first_of_host():
-            others = members_of(self._context)
-            others.pop(-1 if identity.rank is None else identity.rank, None)
-            ended = abort.end_others(others.values(), sleep=self._seams.sleep)
-            if ended:
-                self._seams.notice(
-                    f"ended rank {', '.join(map(str, ended))} by SIGKILL: did not end itself"
-                )
+            self._end_the_others()
         self._seams.end_this_process()
+
+    def _end_the_others(self) -> None:
+        """Have every rank of the job end itself, then end who cannot, and the engines."""
+        engines = self._neighbours.engines()
+        if self._context.blackbox is not None:
+            abort.order(self._context.blackbox.parent, engines)
+        other_nodes.order_abort(self._context)
+        others = [one for one in members_of(self._context).values() if one.pid != os.getpid()]
+        ended = abort.end_others(others, sleep=self._seams.sleep)
+        if ended:
+            self._seams.notice(
+                f"ended rank {', '.join(map(str, ended))} by SIGKILL: did not end itself"
+            )
+        if abort.end_processes(engines, sleep=self._seams.sleep):
+            self._seams.notice("ended the engines of the run")
 
     def _is_first_of_host(self) -> bool:
         """Whether no lower rank of this host is able to end those that cannot end themselves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from watchdog.evidence import Evidence, Process, Stall
 from watchdog.incident import rank_evidence
 from watchdog.incident.folder import RAW, IncidentFolder
 from watchdog.incident.members import Member, members_of
+from watchdog.sentinel import ENDING_SUFFIX
 from watchdog.serialization import evidence_from_json
 from watchdog.stall_context import StallContext
 
@@ -183,6 +185,13 @@ def _without_doubles(parts: Sequence[Part]) -> Part:
 def _ending(member: Member, part: Part) -> str:
     if member.reading.exited:
         return "the process ended on its own"
+    # The sentinel was there when it ended, and wrote down how.
+    try:
+        ending = json.loads(member.path.resolve().with_suffix(ENDING_SUFFIX).read_bytes())
+        if ending["ticks"] == member.reading.identity.get("pid_started_ticks"):
+            return str(ending["text"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
     return part.status_detail or "the process is gone"
 
 

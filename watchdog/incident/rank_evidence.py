@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,9 @@ def of_this_process(context: StallContext, part: Part) -> Evidence:
         rank=identity.rank,
         pid=identity.pid,
         host=identity.host,
-        identified_by="the watchdog in the process itself",
+        identified_by="the watchdog in the process itself"
+        if identity.pid == os.getpid()
+        else "its black box; seen by the sentinel, because no rank of its node could speak",
     )
     reading, gaps = _own_box(context.blackbox)
     process = _filled(process, part, reading, time.monotonic())

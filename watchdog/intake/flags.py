@@ -11,7 +11,7 @@ from watchdog.masking import mask_value
 MAX_VALUE_CHARS = 500
 PAIR = re.compile(
     r"(?<![\w.])(?P<name>[a-z_][a-z0-9_]{1,100})="
-    r"(?P<value>\[[^\]]*\]|\"[^\"]*\"|'[^']*'|[^\s,()]+)"
+    r"(?P<value>\[[^\]]{0,1000}\]|\"[^\"]{0,1000}\"|'[^']{0,1000}'|[^\s,()]{1,1000})"
 )
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[+-]?\d{1,3})?", re.IGNORECASE)

@@ -47,8 +47,8 @@ def scan(
         Bytes read so far, after each piece.
     """
     offset, number = 0, 1
-    for piece in _pieces(stream):
-        wanted = _windows(len(piece), offset, size)
+    for piece, is_last in _marked_last(_pieces(stream)):
+        wanted = _windows(len(piece), offset, size, is_last)
         hits = search.positions(piece, offset)
         number = _hand_over(piece, number, hits, wanted, taker)
         offset += len(piece)
@@ -71,13 +71,23 @@ def _pieces(stream: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def _windows(length: int, offset: int, size: int | None) -> list[tuple[int, int]]:
+def _marked_last(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
+    previous = next(pieces, None)
+    for piece in pieces:
+        yield previous or b"", False
+        previous = piece
+    if previous is not None:
+        yield previous, True
+
+
+def _windows(length: int, offset: int, size: int | None, is_last: bool) -> list[tuple[int, int]]:
     """Parts of a piece of which every line is wanted, ascending."""
     windows: list[tuple[int, int]] = []
     if offset < HEAD_BYTES:
         windows.append((0, min(length, HEAD_BYTES - offset)))
-    if size is not None and offset + length > size - TAIL_BYTES:
-        windows.append((max(0, size - TAIL_BYTES - offset), length))
+    end = offset + length if is_last else size
+    if end is not None and offset + length > end - TAIL_BYTES:
+        windows.append((max(0, end - TAIL_BYTES - offset), length))
     elif length > SAMPLE_BYTES:
         windows.append((length - SAMPLE_BYTES, length))
     return windows

@@ -7,7 +7,7 @@ import io
 import re
 import subprocess
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from watchdog.intake.archives import (
     MAX_NESTING,
@@ -34,7 +34,7 @@ from watchdog.intake.sources import Progress, Source
 from watchdog.intake.text import decode, encoding_of, looks_binary
 from watchdog.intake.times import moment_by_file_name
 
-MAX_DOCUMENT_BYTES = 64 * 2**20
+MAX_DOCUMENT_BYTES = 32 * 2**20
 MAX_WHOLE_BYTES = 4 * 2**20
 MIN_SCORE = 0.5
 
@@ -102,10 +102,13 @@ class Reader:
         elif len(head) < MAX_WHOLE_BYTES:
             if head:
                 self.read_text(name, decode(head))
-        elif self._best_document(decode(head[: HEAD_CHARS * 4])):
-            self.read_text(name, decode(head + stream.read(MAX_DOCUMENT_BYTES - len(head))))
+        elif head.lstrip()[:1] in (b"{", b"[") and self._is_document(head):
+            data = head + stream.read(MAX_DOCUMENT_BYTES - len(head))
+            if not self._read_document(decode(data), context_of(name)):
+                rest = rewound(data, stream)
+                self._read_log(name, data[:MAX_WHOLE_BYTES], rest, size, path)
         else:
-            self._read_log(name, head, stream, size, path)
+            self._read_log(name, head, rewound(head, stream), size, path)
 
     def _read_archive(
         self, kind: str, name: str, stream: BinaryIO, size: int, nesting: int
@@ -133,16 +136,16 @@ class Reader:
             trial = Parts()
             try:
                 with GrepSearch(path, self._literals) as grep:
-                    self._scan(name, rewound(head, stream), size, grep, trial, labels)
+                    self._scan(name, stream, size, grep, trial, labels)
                 self._parts.absorb(trial)
                 return
             except (GrepFailedError, OSError, subprocess.TimeoutExpired):
                 self._parts.add_note(f"{name}: searched without grep, which failed")
-        joined: BinaryIO = rewound(head, stream)
+                stream.seek(0)
         if encoding != "utf-8":
-            joined = codecs.EncodedFile(joined, "utf-8", encoding, "replace")
+            stream = cast(BinaryIO, codecs.EncodedFile(stream, "utf-8", encoding, "replace"))
             size = None
-        self._scan(name, joined, size, RegexSearch(self._literals), self._parts, labels)
+        self._scan(name, stream, size, RegexSearch(self._literals), self._parts, labels)
 
     def _scan(
         self,
@@ -164,8 +167,9 @@ class Reader:
         if self._progress:
             self._progress(name, self._done + done, self._total)
 
-    def _best_document(self, head: str) -> bool:
-        return any(kind.score(head[:HEAD_CHARS]) >= MIN_SCORE for kind in self._documents)
+    def _is_document(self, head: bytes) -> bool:
+        text = decode(head[: HEAD_CHARS * 2])[:HEAD_CHARS]
+        return any(kind.score(text) >= MIN_SCORE for kind in self._documents)
 
     def _read_pickle(self, name: str, data: bytes) -> None:
         try:
@@ -176,25 +180,26 @@ class Reader:
     def read_text(self, name: str, text: str) -> None:
         """Read a whole text: as the document that it most likely is, otherwise as lines."""
         context = context_of(name)
-        head = text[:HEAD_CHARS]
-        scored = sorted(
-            ((kind.score(head), -index, kind) for index, kind in enumerate(self._documents)),
-            key=lambda entry: entry[:2],
-            reverse=True,
-        )
-        for score, _, kind in scored:
-            if score < MIN_SCORE:
-                break
-            try:
-                kind.parse(text, context, self._parts)
-                return
-            except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
-                continue
+        if self._read_document(text, context):
+            return
         lines = text.split("\n")
         reader = LineReader(context, self._blocks, self._parts, has_slurm_labels(lines))
         for number, line in enumerate(lines, start=1):
             reader.feed(number, line.rstrip("\r"))
         reader.close()
+
+    def _read_document(self, text: str, context: Context) -> bool:
+        """Read a text as what it most likely is; False if it is no document after all."""
+        head = text[:HEAD_CHARS]
+        scored = [(kind.score(head), kind) for kind in self._documents]
+        likely = [entry for entry in scored if entry[0] >= MIN_SCORE]
+        for _, kind in sorted(likely, key=lambda entry: -entry[0]):
+            try:
+                kind.parse(text, context, self._parts)
+            except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+                continue
+            return True
+        return False
 
 
 def context_of(name: str) -> Context:

@@ -20,6 +20,7 @@ _VARIABLE = re.compile(
     r"|(?P<plain>[A-Za-z_]\w*))"
 )
 _DEFAULT_ASSIGNMENT = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^{}]*)\}")
+_REDIRECTION = re.compile(r"\d?(?:>>?|<)(?:&\d|[ \t]*[^\s;|&<>]+)|&>>?[ \t]*[^\s;|&<>]+")
 _SEPARATORS = (";;", "&&", "||", ";", "|", "&", "\n")
 
 
@@ -85,6 +86,8 @@ def tokens_of(text: str) -> list[Token]:
         elif char == "#":
             end = text.find("\n", position)
             position = len(text) if end < 0 else end
+        elif redirection := _REDIRECTION.match(text, position):
+            position = redirection.end()
         elif separator := next((s for s in _SEPARATORS if text.startswith(s, position)), ""):
             found.append(Token(separator, line, separator=True))
             position += len(separator)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchdog.findings import Finding, Refutation
+from watchdog.findings import Confidence, Finding, Refutation
 from watchdog.signs import crash
 from watchdog.signs.answers import finding, quoted
 from watchdog.situation import Situation
@@ -45,7 +45,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         }
         constant = len({c for c in counts if c != (None, None)}) <= 1
         raised = crash.first_error(situation, r"[Ff]lush")
-        sure = "confirmed" if constant and (raised or len(refused) >= 10) else "likely"
+        sure: Confidence = "confirmed" if constant and (raised or len(refused) >= 10) else "likely"
         name = f"engine {history.index}" if history.index is not None else "an engine"
         return finding(
             __name__,

@@ -1,4 +1,4 @@
-"""The private pool of CUDA graphs was paused without a copy, and the graphs read it after the resume.
+"""The pool of CUDA graphs was paused without a copy, and the graphs read it after the resume.
 
 What hangs
     The engine, in its first decode after a resume.

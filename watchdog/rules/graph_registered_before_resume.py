@@ -1,4 +1,4 @@
-"""CUDA graphs replay buffers that were registered with NCCL before the memory was paused and resumed.
+"""CUDA graphs replay buffers that were registered with NCCL before memory was paused.
 
 What hangs
     All workers of a multi-node engine, in the first device synchronisation after the first graph

@@ -44,7 +44,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         for e in situation.evidence.log_events
         if e.kind == "group_join" and e.fields.get("world_size", "").isdigit()
     ]
-    idle = [p for p in engines.members(situation, "idle")]
+    idle = list(engines.members(situation, "idle"))
     joined = [p for p in inside if p.role == "trainer" or p.role == "engine_worker"]
     short = bool(announced) and max(announced) > len(joined)
     if idle and any(p.role != "trainer" for p in inside):

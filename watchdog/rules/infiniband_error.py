@@ -33,7 +33,8 @@ CAUSE_CLASS: Final = "nccl_transport"
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     said = situation.log(
-        r"got completion with error|ibv_(modify_qp|poll_cq|reg_mr)\w* (failed|returned)|IB.*(async event|port error)"
+        r"got completion with error|ibv_(modify_qp|poll_cq"
+        r"|reg_mr)\w* (failed|returned)|IB.*(async event|port error)"
     )
     if not said or crash.dead_processes(situation):
         return None

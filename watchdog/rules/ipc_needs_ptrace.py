@@ -1,4 +1,4 @@
-"""Device buffers cannot be shared between processes because the container lacks the ptrace capability.
+"""Device buffers cannot be shared: the container lacks the ptrace capability.
 
 What hangs
     The trainer, in the call whose receiver died; its peers in the gather behind it.

@@ -38,7 +38,8 @@ CAUSE_CLASS: Final = "network_interface"
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     said = situation.log(
-        r"loopback address|connect(ing)? (to )?\[?127\.|remote=\[?(localhost|127\.)|Unable to resolve hostname"
+        r"loopback address|connect(ing)? (to )?\[?127\."
+        r"|remote=\[?(localhost|127\.)|Unable to resolve hostname"
     )
     local = [
         s

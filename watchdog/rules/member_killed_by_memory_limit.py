@@ -41,12 +41,11 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     if not crash.crashed(situation):
         return None
-    killed = [
-        e
-        for e in situation.log(
+    killed = list(
+        situation.log(
             r"Killed process \d+|oom-kill:|oom_kill|low on memory|memory pressure|Task was killed"
         )
-    ]
+    )
     told = [
         p
         for p in crash.dead_processes(situation)

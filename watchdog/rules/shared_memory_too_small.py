@@ -32,7 +32,8 @@ CAUSE_CLASS: Final = "config_invalid"
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     full = situation.log(
-        r"(No space left on device.*(/dev/shm|shm))|(/dev/shm.*No space left)|Error while creating shared memory segment|Bus error.*shm"
+        r"(No space left on device.*(/dev/shm|shm))|(/dev/shm.*No space"
+        r" left)|Error while creating shared memory segment|Bus error.*shm"
     )
     if full:
         return finding(

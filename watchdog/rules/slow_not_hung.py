@@ -24,18 +24,16 @@ from typing import Final
 from watchdog.findings import Finding, Refutation
 from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
-from watchdog.verdict import deaths, errors, odd_ranks, progress
+from watchdog.verdict import progress, verdict_of
 
 CAUSE_CLASS: Final = "slow_not_hung"
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
-    found = progress.movers(situation)
-    if not found or deaths.dead_member(situation) or errors.earliest_error(situation):
+    if verdict_of(situation).state != "slow":
         return None
-    if odd_ranks.blocked_for_sure(situation) or progress.healthy(situation):
-        return None
+    found = progress.movers(situation) or progress.moving_engine(situation)
     work = situation.doing("slow_work", "file_io", among=found)
     return finding(
         __name__,

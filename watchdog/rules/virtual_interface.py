@@ -35,7 +35,8 @@ CAUSE_CLASS: Final = "network_interface"
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     said = situation.log(
-        r"Bootstrap ?: Using (\[\d\])?(veth|docker|br-|virbr|lo\b)|Call to bind failed|ifname .{0,40}not found"
+        r"Bootstrap ?: Using (\[\d\])?(veth|docker|br-|virbr"
+        r"|lo\b)|Call to bind failed|ifname .{0,40}not found"
     )
     if not said:
         return None

@@ -32,7 +32,7 @@ CAUSE_CLASS: Final = "engine_rpc_stuck"
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
-    again = [e for e in situation.log(r"zmq\.error\.Again|zmq.*Resource temporarily unavailable")]
+    again = list(situation.log(r"zmq\.error\.Again|zmq.*Resource temporarily unavailable"))
     waiting = [p for p in situation.trainers if situation.wait(p).operation == "zmq"]
     engine_error = next((e for e in situation.logs.errors if e.engine is not None), None)
     if engine_error and (again or (waiting and len(waiting) == len(situation.trainers))):

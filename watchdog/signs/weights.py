@@ -5,7 +5,10 @@ from __future__ import annotations
 from watchdog.evidence import LogEvent, Process
 from watchdog.situation import Situation, lines
 
-_READ_NAMES = r"_compute_hash|weights_getter|tensor_backper|named_params_and_buffers|_maybe_get_cpu_backup|preload_tensors"
+_READ_NAMES = (
+    r"_compute_hash|weights_getter|tensor_backper"
+    r"|named_params_and_buffers|_maybe_get_cpu_backup|preload_tensors"
+)
 
 
 def reads_weights(situation: Situation) -> tuple[Process, ...]:

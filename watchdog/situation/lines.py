@@ -15,7 +15,8 @@ TIME_OUT = re.compile(
     r"Watchdog caught collective operation timeout|Timed out waiting \d+\s*ms|Application timeout"
     r" caused pair closure|wait timeout after \d+|failure detected by watchdog|Timeout\(ms\)="
     r"|DistBackendError|DistStoreError|Process group watchdog thread terminated|dump signal|flight"
-    r" recorder dump|monitored_?barrier|failed to pass|RendezvousTimeout|exceeded timeout|ReadTimeout"
+    r" recorder dump|monitored_?barrier|failed to pass"
+    r"|RendezvousTimeout|exceeded timeout|ReadTimeout"
     r"|watchdog got stuck|NCCL communicator was aborted|To avoid data inconsistency"
     r"|Some NCCL operations have failed|Stack trace of the failed collective"
 )
@@ -24,51 +25,64 @@ TIME_OUT = re.compile(
 PEER_LOST = re.compile(
     r"Connection (closed|reset) by peer|Broken pipe|should dump|remote process exited|EOFError"
     r"|Connection refused|ncclRemoteError|sendBytes failed|ConnectionResetError|terminate called"
-    r"|Socket Timeout|connection was (closed|aborted)|Fatal Python error: Aborted|RemoteDisconnected"
+    r"|Socket Timeout|connection was (closed|aborted)"
+    r"|Fatal Python error: Aborted|RemoteDisconnected"
 )
 """A peer is gone. Look for its exit; the writer is a victim."""
 
 DEATH = re.compile(
-    r"Killed process (?P<pid>\d+)|crashed with exit code|exit(ed with)? ?code:? *-?\d+|exitcode *: *-?\d+"
-    r"|ActorDiedError|actor died|The actor is dead|RayActorError|ActorUnavailableError|WorkerCrashedError|died unexpectedly"
-    r"|worker process has died|Worker unexpectedly exits|EngineDeadError|EngineCore .{0,40}(died|failed)"
-    r"|received SIGKILL|Signal 9|SIGKILL|\bDEAD\b|Segmentation fault|SIGSEGV|core dumped|Received sigquit from a child"
+    r"Killed process (?P<pid>\d+)|crashed with exit code"
+    r"|exit(ed with)? ?code:? *-?\d+|exitcode *: *-?\d+"
+    r"|ActorDiedError|actor died|The actor is dead|RayActorError"
+    r"|ActorUnavailableError|WorkerCrashedError|died unexpectedly"
+    r"|worker process has died|Worker unexpectedly exits"
+    r"|EngineDeadError|EngineCore .{0,40}(died|failed)"
+    r"|received SIGKILL|Signal 9|SIGKILL|\bDEAD\b|Segmentation"
+    r" fault|SIGSEGV|core dumped|Received sigquit from a child"
 )
 """A process ended. With a pid it names the dead one."""
 
 OUT_OF_MEMORY = re.compile(
-    r"out of memory|OutOfMemory|oom[-_ ]kill|OOM|Killed process \d+|Memory cgroup|exit code -9|cudaError 2\b"
+    r"out of memory|OutOfMemory|oom[-_ ]kill|OOM|Killed"
+    r" process \d+|Memory cgroup|exit code -9|cudaError 2\b"
     r"|CUDA_ERROR_OUT_OF_MEMORY|Cannot allocate memory|No space left on /dev/shm|memory pressure"
 )
 """Memory ran out, on a host or a device."""
 
 CUDA_MEMORY_FAULT = re.compile(
-    r"CUDA error: (invalid argument|an illegal memory access)|CUresult error: 1|illegal memory access"
+    r"CUDA error: (invalid argument|an illegal memory"
+    r" access)|CUresult error: 1|illegal memory access"
     r"|Cannot pause allocation|invalid resource handle|ILLEGAL_ADDRESS"
 )
 """Memory was touched that is not there: released, unmapped or closed."""
 
 LOOPBACK = re.compile(
-    r"Using the loopback address|remote=\[?(localhost|127\.)|connect(ing)? (to )?\[?127\.|Bootstrap: Using (lo|veth|docker)"
-    r"|Unable to resolve hostname|connectFullMesh failed|ifname .{0,40}not found|Call to bind failed|No such device"
+    r"Using the loopback address|remote=\[?(localhost|127\.)"
+    r"|connect(ing)? (to )?\[?127\.|Bootstrap: Using (lo|veth|docker)"
+    r"|Unable to resolve hostname|connectFullMesh failed|ifname"
+    r" .{0,40}not found|Call to bind failed|No such device"
     r"|Unable to find address for"
 )
 """An address that other hosts cannot reach."""
 
 PAUSE = re.compile(
-    r"/pause(_generation)?\b|pause_generation|paused generation|generation paused|Weight sync: pausing"
+    r"/pause(_generation)?\b|pause_generation|paused"
+    r" generation|generation paused|Weight sync: pausing"
 )
 RESUME = re.compile(
-    r"/(continue_generation|resume)\b(?!_)|continue_generation|resume_generation|generation resumed|resumed generation"
+    r"/(continue_generation|resume)\b(?!_)|continue_generation"
+    r"|resume_generation|generation resumed|resumed generation"
 )
 HOLDING = re.compile(
     r"generation is paused|holding request|is_paused.{0,6}true|requests? held", re.IGNORECASE
 )
 FLUSH_REFUSED = re.compile(
-    r"Cache not flushed because|(/flush_cache|/reset_prefix_cache)[^\n]*\" [45]\d\d|Flush cache failed|flushing cache"
+    r"Cache not flushed because|(/flush_cache|/reset_prefix_cache)[^\n]*\""
+    r" [45]\d\d|Flush cache failed|flushing cache"
 )
 UPDATE = re.compile(
-    r"update_weight|/update_named_param|load_lora_adapter|/collective_rpc|Receiving packed weights|weight_transfer"
+    r"update_weight|/update_named_param|load_lora_adapter"
+    r"|/collective_rpc|Receiving packed weights|weight_transfer"
 )
 UNLOAD = re.compile(r"[Ss]tart unload Lora adapter|unload_lora_adapter")
 UNLOADED = re.compile(r"LoRA adapter unloading completes|unload_lora_adapter[^\n]*\" 200")
@@ -85,23 +99,30 @@ IDLE_NOTICE = re.compile(r"No available shared memory broadcast block")
 """A notice of a message loop, also printed when there is nothing to do: says nothing alone."""
 
 TRAINER_SLEEP = re.compile(
-    r"fn=sleep\b|Timer sleep\b|Memory-Usage (before|after) offload model|\boffload(ed)? (model|train)|\bsleep\(\)|release\(\)"
+    r"fn=sleep\b|Timer sleep\b|Memory-Usage (before|after) offload"
+    r" model|\boffload(ed)? (model|train)|\bsleep\(\)|release\(\)"
 )
 TRAINER_WAKE = re.compile(
-    r"fn=wake_up\b|Timer wake_up\b|Memory-Usage (before|after) (onload|wake_up|load) model|\bwake_up\(\)"
+    r"fn=wake_up\b|Timer wake_up\b|Memory-Usage (before"
+    r"|after) (onload|wake_up|load) model|\bwake_up\(\)"
 )
 SYNC_BEGIN = re.compile(
-    r"Timer update_weights start|fn=update_weights phase=start|Memory-Usage before update_weights|update_weights start"
-    r"|sync_weights begin|Starting broadcasting weights|Weight sync: pausing|starting weight (sync|update)|\(refit\)",
+    r"Timer update_weights start|fn=update_weights phase=start"
+    r"|Memory-Usage before update_weights|update_weights start"
+    r"|sync_weights begin|Starting broadcasting weights|Weight"
+    r" sync: pausing|starting weight (sync|update)|\(refit\)",
     re.I,
 )
 SYNC_END = re.compile(
-    r"Timer update_weights end|fn=update_weights phase=end ok=true|Memory-Usage after update_weights|Weights broadcasted in"
-    r"|weight sync done|update_weights:\d|Loading weights from disk done|timing_s/update_weights|sync \d+(\.\d+)?s\b",
+    r"Timer update_weights end|fn=update_weights phase=end ok=true"
+    r"|Memory-Usage after update_weights|Weights broadcasted in"
+    r"|weight sync done|update_weights:\d|Loading weights from"
+    r" disk done|timing_s/update_weights|sync \d+(\.\d+)?s\b",
     re.I,
 )
 EXCEPTION = re.compile(
-    r"(?m)^\s*(?:\x1b\[[\d;]*m)*((?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Fault|Warning))\b:? ?(.*)$"
+    r"(?m)^\s*(?:\x1b\[[\d;]*m)*((?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error"
+    r"|Exception|Exit|Interrupt|Fault|Warning))\b:? ?(.*)$"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from watchdog.evidence import ActivitySample, Process, StackSample
@@ -13,8 +14,15 @@ from watchdog.waits.stack import decisive_wait
 MIN_IO_BYTES_PER_S = 256 * 1024
 """Less input and output than this is the noise of logging and heartbeats."""
 
-MIN_CPU_SHARE = 0.2
+MIN_CPU_SHARE = 0.1
 """CPU time a second below which a process is not working."""
+
+MIN_RUN_S = 0.0002
+"""CPU time of a thread that went on with a transfer; looking at it costs less than this."""
+
+_TRANSFERS = re.compile(
+    r"_*(send|sendall|sendmsg|sendto|write|writev|recv|recvmsg|recvfrom)(_nocancel)?"
+)
 
 _POLLING: frozenset[WaitKind] = frozenset(
     {"file_wait", "lock", "rpc", "sleep", "queue", "idle", "await", "store"}
@@ -54,6 +62,9 @@ def movement(process: Process, kind: WaitKind) -> Movement:
     marks = _by_marks(process)
     if marks.moving:
         return marks
+    ran = _by_main_thread(process, kind)
+    if ran.moving:
+        return ran
     stacks = _by_stacks(process, kind, counters)
     if stacks.moving is not None:
         return stacks
@@ -73,10 +84,30 @@ def _by_counters(process: Process, kind: WaitKind) -> Movement:
         rate = (new - old) / seconds
         if rate >= _least_rate(kind) and kind not in _POLLING:
             return Movement(True, f"{name} {rate / 1e6:.1f} MB/s", seconds)
-    share = _cpu_share(before, after, seconds)
-    if share is not None and share >= MIN_CPU_SHARE and kind in ("slow_work", "compute"):
+    share = _cpu_share(process, seconds)
+    if share is not None and share >= MIN_CPU_SHARE and kind in _WORKING:
         return Movement(True, f"uses {share:.0%} of a CPU", seconds)
     return Movement(False, "no input or output", seconds)
+
+
+def _by_main_thread(process: Process, kind: WaitKind) -> Movement:
+    """A thread that sends or reads at one place, and ran in between: the other side takes it.
+
+    Only where the innermost call is one of input or output: elsewhere running proves nothing.
+    """
+    if kind not in ("unknown", "file_io") or len(process.activity) < 2 or not process.stacks:
+        return Movement(None)
+    main = next((t for t in process.stacks[-1].threads if t.frames), None)
+    if main is None or not _TRANSFERS.fullmatch(main.frames[0].function):
+        return Movement(None)
+    times = [
+        next((t.cpu_s for t in sample.threads if t.tid == process.pid), None)
+        for sample in process.activity[-2:]
+    ]
+    if times[0] is None or times[1] is None or times[1] - times[0] < MIN_RUN_S:
+        return Movement(None)
+    ran_ms = (times[1] - times[0]) * 1000
+    return Movement(True, f"{main.frames[0].function} goes on: its thread ran {ran_ms:.1f} ms")
 
 
 def _least_rate(kind: WaitKind) -> float:
@@ -90,9 +121,9 @@ def _by_counters_without_time(
     for name, old, new in _bytes(before, after):
         if new - old >= 16 * MIN_IO_BYTES_PER_S and kind not in _POLLING:
             return Movement(True, f"{name} {(new - old) / 1e6:.0f} MB more")
-    if before.cpu_s is not None and after.cpu_s is not None and kind in ("slow_work", "compute"):
-        if after.cpu_s - before.cpu_s > 5:
-            return Movement(True, f"{after.cpu_s - before.cpu_s:.0f} s more CPU time")
+    worked_s = (after.cpu_s or 0) - (before.cpu_s or after.cpu_s or 0)
+    if kind in ("slow_work", "compute") and worked_s > 5:
+        return Movement(True, f"{worked_s:.0f} s more CPU time")
     return Movement(None)
 
 
@@ -104,10 +135,19 @@ def _bytes(before: ActivitySample, after: ActivitySample) -> list[tuple[str, int
     return [(name, old, new) for name, old, new in pairs if old is not None and new is not None]
 
 
-def _cpu_share(before: ActivitySample, after: ActivitySample, seconds: float) -> float | None:
-    if before.cpu_s is None or after.cpu_s is None:
-        return None
-    return (after.cpu_s - before.cpu_s) / seconds
+def _cpu_share(process: Process, seconds: float) -> float | None:
+    """CPU time a second of the thread that stands for the process, else of the whole process.
+
+    The watchdog's own threads work while they look; they must not count.
+    """
+    told = decisive_wait(process.stacks[-1]) if process.stacks else None
+    tid = (told.thread.os_thread_id if told is not None else None) or process.pid
+    samples = process.activity[-2:]
+    times = [next((t.cpu_s for t in s.threads if t.tid == tid), None) for s in samples]
+    if None in times:
+        times = [sample.cpu_s for sample in samples]
+    before, after = times
+    return (after - before) / seconds if before is not None and after is not None else None
 
 
 def _by_marks(process: Process) -> Movement:
@@ -132,10 +172,10 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     seconds = _between(pair)
     if before is None or after is None:
         return Movement(None)
-    if before.kind in _POLLING and after.kind in _POLLING and before.kind == after.kind:
-        if _names(before) == _names(after):
-            return Movement(False, f"same {after.operation} in both samples", seconds)
-    if _names(before) != _names(after):
+    same_names = _names(before) == _names(after)
+    if before.kind in _POLLING and before.kind == after.kind and same_names:
+        return Movement(False, f"same {after.operation} in both samples", seconds)
+    if not same_names:
         return Movement(True, f"{_top(before)} then, {_top(after)} now", seconds)
     if _lines(before) == _lines(after):
         return Movement(False, f"same frames in both samples ({_top(after)})", seconds)

@@ -36,10 +36,8 @@ def dead_member(situation: Situation) -> Judgement | None:
 def _failed_before(situation: Situation, dead: Culprit) -> bool:
     """Whether an error of its own, or of anybody earlier, tells more than that it is gone."""
     error = errors.fatal_error(situation)
-    if (
-        error is None
-        or dead.process in situation.processes
-        and situation.waits[dead.process].kind == "dead"
+    if error is None or (
+        dead.process in situation.processes and situation.waits[dead.process].kind == "dead"
     ):
         return False
     first = situation.logs.deaths[0] if situation.logs.deaths else None

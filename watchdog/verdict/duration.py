@@ -16,8 +16,9 @@ ATTACHED_S = 1.5
 
 
 def lasted(situation: Situation) -> bool:
-    """Whether anything shows that the wait is long: the watchdog's deadline, a time-out line,
-    times in the logs, two samples that are the same.
+    """Whether anything shows that the wait is long.
+
+    The watchdog's deadline, a time-out line, times in the logs, or two samples that are the same.
     """
     evidence = situation.evidence
     if evidence.stall is not None:

@@ -213,7 +213,8 @@ def _callers(
     waiting = tuple(p for p in situation.doing(*WAITING_TOGETHER) if p not in callers)
     chain = (
         [
-            f"{names_of(waiting)} wait in {situation.wait(waiting[0]).operation} for {names_of(callers)}"
+            f"{names_of(waiting)} wait in"
+            f" {situation.wait(waiting[0]).operation} for {names_of(callers)}"
         ]
         if waiting
         else []

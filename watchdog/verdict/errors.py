@@ -52,9 +52,9 @@ def _survived(situation: Situation, event: LogEvent) -> bool:
             continue
         if lines.SYNC_END.search(later.text):
             return True
-        if event.engine is not None and (found := lines.REQUEST.search(later.text)):
-            if found["status"] == "200" and not lines.HEALTH.search(found["path"]):
-                return True
+        found = lines.REQUEST.search(later.text) if event.engine is not None else None
+        if found and found["status"] == "200" and not lines.HEALTH.search(found["path"]):
+            return True
     return False
 
 

@@ -24,7 +24,8 @@ def unreachable_address(situation: Situation) -> Judgement | None:
     waiting = tuple(p for p in builders if p is not process)
     chain = (
         (
-            f"{names_of(waiting)} wait in {situation.wait(waiting[0]).operation} for {culprit.process}",
+            f"{names_of(waiting)} wait in"
+            f" {situation.wait(waiting[0]).operation} for {culprit.process}",
         )
         if waiting
         else ()

@@ -10,7 +10,6 @@ from watchdog.verdict.duration import lasted
 from watchdog.verdict.groups import class_key, phrase
 from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, rank_range
 
-
 _LAUNCHING = r"ncclLocalOpAppend|ncclProxySaveOp"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from watchdog.evidence import Process
 from watchdog.situation import Situation
+from watchdog.situation.pace import pace_of
 from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict import targets
 from watchdog.verdict.groups import phrase
@@ -35,7 +36,14 @@ def moving(situation: Situation) -> Judgement | None:
     chain = (f"{names_of(waiting)} wait for {names_of(found)}",) if waiting else ()
     how = situation.movements[found[0].key].how
     reason = f"{names_of(found)}: {phrase(situation.wait(found[0]))}, and it moves ({how})."
-    return Judgement("slow", reason, culprits, chain, progress=how)
+    return Judgement("slow", reason, culprits, chain, progress=_pace(situation, found) or how)
+
+
+def _pace(situation: Situation, found: tuple[Process, ...]) -> str:
+    """The counter that the moving processes write, where they write one."""
+    pids, ranks = {p.pid for p in found} - {None}, {p.rank for p in found} - {None}
+    own = [e for e in situation.evidence.log_events if e.pid in pids or e.rank in ranks]
+    return pace_of(own)
 
 
 def moving_engine(situation: Situation) -> tuple[Process, ...]:
@@ -67,5 +75,6 @@ def healthy(situation: Situation) -> Judgement | None:
         return None
     return Judgement(
         "healthy",
-        f"{names_of(tuple(looked_at))} computes and moves: {situation.movements[looked_at[0].key].how}.",
+        f"{names_of(tuple(looked_at))} computes and moves:"
+        f" {situation.movements[looked_at[0].key].how}.",
     )

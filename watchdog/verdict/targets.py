@@ -15,8 +15,9 @@ _URL_PORT = re.compile(r"https?://[\w.\-\[\]:]*?:(\d{2,5})\b")
 
 
 def called_engine(situation: Situation, caller: Process) -> Process | None:
-    """The engine that this process waits for: by the connection, the mark, the arguments, or
-    because there is only one.
+    """The engine that this process waits for, `None` where nothing tells.
+
+    By the connection, the mark, the arguments, or because there is only one.
     """
     engines = [p for p in situation.engines if p.role == "engine"] or list(situation.engines)
     by_port = {_port(s.local): p for p in engines for s in p.sockets if s.state == "LISTEN"}
@@ -57,7 +58,8 @@ def end_of_chain(
     wait = situation.wait(caller)
     chain = (
         [
-            f"{names_of(waiting)} wait in {situation.wait(waiting[0]).operation} for {names_of(callers)}"
+            f"{names_of(waiting)} wait in"
+            f" {situation.wait(waiting[0]).operation} for {names_of(callers)}"
         ]
         if waiting
         else []

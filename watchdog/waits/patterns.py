@@ -103,7 +103,7 @@ _LIBRARIES = re.compile(
     r")(/|\.py$)|(^|/)watchdog/(adapters|section|monitor|call_site)(/|\.py$)"
     r"|^[a-z_]+\.so|\.so(\.\d+)*$|^<|^python3"
     r"|^(threading|selectors|socket|ssl|queue|subprocess|contextlib|functools|runpy|socketserver"
-    r"|_weakrefset|weakref)\.py$"
+    r"|_weakrefset|weakref)\.py$|\.(c|cc|cpp|cu|h|hpp|pyx)$"
 )
 _WRAPPERS = re.compile(
     r"reloadable_process_group\.py$|tracking_utils/|utils/timer\.py$|utils/nsys\.py$"

@@ -110,9 +110,9 @@ def _last_stack(process: Process) -> StackSample | None:
         before, after = usable[-2:]
         if is_cut(after, before):
             return before
-        if not _is_native(after) and _is_native(before):
-            if _python_calls(after) == _python_calls(before):
-                return before
+        lacks_native = not _is_native(after) and _is_native(before)
+        if lacks_native and _python_calls(after) == _python_calls(before):
+            return before
     return usable[-1] if usable else None
 
 
@@ -204,7 +204,7 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
             note=f"wchan {thread.wchan}",
         )
     if told is None and open_collective(process) is None and _is_silent(process):
-        return replace(wait, kind="no_answer", operation="no answer")
+        return replace(wait, kind="no_answer", operation=process.status_detail or "no answer")
     return wait
 
 
@@ -249,7 +249,8 @@ def _short(path: str) -> str:
 def _with_place(wait: Wait, process: Process) -> Wait:
     names: list[str] = []
     placed = False
-    for frame in (*wait.frames, *(f for f in wait.path if f not in wait.frames)):
+    shown = (*wait.frames, *(f for f in wait.path if f not in wait.frames))
+    for frame in [f for f in shown if not f.function.startswith("0x")] or shown:
         own = frame in wait.path
         name = _place(frame) if own and not placed else frame.function
         placed = placed or own

@@ -31,9 +31,10 @@ from miles.backends.megatron_utils.update_weight.update_weight_from_tensor impor
     UpdateWeightFromTensor,
 )
 from miles.backends.sglang_utils.sglang_engine import SGLangEngine
+from miles.ray.train_actor import TrainRayActor
 from miles.rollout.rollout_manager import Rollout
 from miles.rollout.task import advantages
-from miles.utils.distributed_utils import get_gloo_group, init_gloo_group
+from miles.utils.distributed_utils import get_gloo_group
 from miles.utils.lora import lora_rollout_enabled
 from miles.utils.pausable_memory import torch_memory_saver
 from miles.utils.reloadable_process_group import destroy_process_groups, reload_process_groups
@@ -41,20 +42,18 @@ from miles.utils.residency import audit_weights
 from miles.utils.tensor_backper import TensorBackuper
 
 
-class MegatronTrainRayActor:
+class MegatronTrainRayActor(TrainRayActor):
     """The trainer's side of a run, on one rank.
 
-    Every method is a collective of all ranks. WORLD must exist before `init`.
+    Every method is a collective of all ranks.
 
     Attributes:
-        args: The run's flags.
         weights_backuper: Keeps the weights readable while the model sleeps.
     """
 
     def init(self, args: argparse.Namespace) -> None:
         """Build model, optimizer and backup, and go to sleep where memory is offloaded."""
-        self.args = args
-        init_gloo_group()
+        super().init(args)
         self._state = initialise_parallel_state(args)
         self._model, self._optimizer = setup_model_and_optimizer(args, self._state)
         self.weights_backuper = TensorBackuper.create(

@@ -70,10 +70,11 @@ class SGLangEngine:
         self._make_request("update_weights_from_tensor", query, b"".join(buckets))
 
     def init_weights_update_group(
-        self, port: int, member: int, num_members: int, name: str
+        self, port: int, member: int, num_members: int, name: str, host: str = "127.0.0.1"
     ) -> None:
         """Have the engine join a weight group; returns when all members came."""
         query = {"port": port, "member": member, "num_members": num_members, "name": name}
+        query["host"] = host
         self._make_request("init_weights_update_group", query)
 
     def update_weights_from_distributed(

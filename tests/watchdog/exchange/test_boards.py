@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 from boards import MemoryBoard
 
@@ -82,3 +85,13 @@ def test_all_boards_gone_is_a_board_error_that_names_them():
 
     with pytest.raises(BoardError, match="store: gone"):
         Together([dead]).get("state/0")
+
+
+def test_a_process_without_torch_has_no_store():
+    code = "from watchdog.exchange.store import default_store_board as b; print(b())"
+
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert said.stdout == "None\n"

@@ -10,7 +10,18 @@ from watchdog.intake import log_scan as scanning
 from watchdog.intake.line_reader import search_literals
 from watchdog.intake.literal_search import GrepSearch, RegexSearch, grep_is_usable
 
-NOISE = "loss grad tokens lr memory rollout reward layers batch optimizer".split()
+NOISE = (
+    "loss",
+    "grad",
+    "tokens",
+    "lr",
+    "memory",
+    "rollout",
+    "reward",
+    "layers",
+    "batch",
+    "optimizer",
+)
 TRACEBACK = """\
 Traceback (most recent call last):
   File "/app/push.py", line 40, in push

@@ -27,7 +27,8 @@ PERF=(
 )
 if [ -d x ]; then echo hi; fi
 ray job submit --address="http://127.0.0.1:8265" \\
-  --runtime-env-json='{"env_vars": {"GLOO_SOCKET_IFNAME": "eth0", "WANDB_API_KEY": "1234567890"}}' \\
+  --runtime-env-json='{"env_vars": {"GLOO_SOCKET_IFNAME": "eth0",
+      "WANDB_API_KEY": "1234567890"}}' \\
   -- python3 train_async.py $COMMON ${PERF[@]} \\
   --actor-num-nodes ${NODES} --temperature -1 2>&1 | tee run.log && echo done
 """
@@ -44,7 +45,7 @@ def test_a_launch_script_gives_the_flags_of_what_it_starts(read_files):
         "names": "a b",
         "actor_num_nodes": 2,
         "temperature": -1,
-    } | {k: v for k, v in values(evidence).items() if k == "temperature"}
+    }
 
 
 def test_a_launch_script_gives_variables_with_secrets_masked(read_files):
@@ -63,7 +64,10 @@ def test_a_flag_says_where_it_was_read(read_files):
 
 
 def test_hydra_overrides_are_flags(read_files):
-    text = "python3 -m verl.trainer.main_ppo a.b.name=sglang +a.c=null a.flag=True trainer.nnodes=2 \\\n trainer.n_gpus_per_node=4"
+    text = (
+        "python3 -m verl.trainer.main_ppo a.b.name=sglang +a.c=null a.flag=True \\\n"
+        " trainer.nnodes=2 trainer.n_gpus_per_node=4"
+    )
 
     evidence = read_files({"cmd.txt": text})
 

@@ -61,7 +61,7 @@ def test_gpus_come_from_csv_box_and_hand_made_table(read_files):
             "b.txt": (
                 "| NVIDIA-SMI 580.1     Driver Version: 580.1 |\n"
                 "|   5  NVIDIA H100                 On  |   00000000:1B:00.0 Off |   0 |\n"
-                "| N/A   36C    P0     128W /  700W |   41233MiB /  81559MiB |    100%   Default |\n"
+                "| N/A   36C    P0     128W /  700W |   41233MiB /  81559MiB |   100%  Default |\n"
             ),
             "c.txt": "rank  util.gpu  power.draw\n   7  99 %   231.0 W\n",
         }

@@ -7,6 +7,7 @@ from watchdog.intake.flags import PAIR, flag
 from watchdog.intake.parts import Parts
 
 MAX_PAIRS = 4_000
+MAX_CHARS = 2**20
 
 
 def score(head: str) -> float:
@@ -20,6 +21,8 @@ def score(head: str) -> float:
 
 def parse(text: str, context: Context, parts: Parts) -> None:
     """One flag a pair."""
+    if len(text) > MAX_CHARS:
+        raise ValueError("too large for a list of arguments")
     num = 0
     for number, line in enumerate(text.splitlines(), start=1):
         for match in PAIR.finditer(line):

@@ -12,6 +12,8 @@ from watchdog.intake.parts import Parts
 from watchdog.intake.shell_text import Command, read_script
 from watchdog.masking import mask_argv, mask_mapping, mask_text
 
+MAX_CHARS = 2**20
+
 _LAUNCHERS = re.compile(
     r"(?:^|[\s/])(?:python3?(?:\.\d+)?|torchrun|accelerate|deepspeed|srun|uv|ray|docker|podman|vllm|trl"
     r"|bash|sglang|rl|kubectl|mpirun)\s"
@@ -82,6 +84,8 @@ def score(head: str) -> float:
 
 def parse(text: str, context: Context, parts: Parts) -> None:
     """Flags of every command, exported variables, runtime environments."""
+    if len(text) > MAX_CHARS:
+        raise ValueError("too large for a script")
     script = read_script(text)
     parts.add_variables(mask_mapping(script.exported))
     used = bool(script.exported)

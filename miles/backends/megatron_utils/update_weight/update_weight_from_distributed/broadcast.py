@@ -47,7 +47,9 @@ def connect_rollout_engines_from_distributed(name: str, engines: list[SGLangEngi
     size = len(engines) + 1
     with ThreadPoolExecutor(len(engines), thread_name_prefix="connect-engine") as pool:
         joined = [
-            pool.submit(engine.init_weights_update_group, server.port, member, size, name)
+            pool.submit(
+                engine.init_weights_update_group, server.port, member, size, name, server.host
+            )
             for member, engine in enumerate(engines, start=1)
         ]
         group = WeightGroup(name, server, 0, size)

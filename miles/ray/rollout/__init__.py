@@ -1,0 +1,1 @@
+"""Rollout engines and their manager as Ray actors."""

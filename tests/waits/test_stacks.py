@@ -1,0 +1,138 @@
+"""What one stack says: the innermost call that tells, over all threads."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules import stacks
+from tests.rules.building import blocked, position, rank, sample, thread
+from watchdog.evidence import MemoryRegion
+from watchdog.waits import Wait, stack_wait, wait_of
+from watchdog.waits.patterns import own_frames, package_path
+
+LAZY_INIT = """
+__poll (libc.so.6)
+ncclCommInitRankConfig (libnccl.so.2)
+c10d::NCCLComm::create (libtorch_cuda.so)
+c10d::ProcessGroupNCCL::initNCCLComm (libtorch_cuda.so)
+c10d::ProcessGroupNCCL::allgather (libtorch_cuda.so)
+all_gather (torch/distributed/distributed_c10d.py:3871)
+gather_from_tp_ranks (megatron/bridge/models/conversion/param_mapping.py:541)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "operation"),
+    [
+        (stacks.GLOO_BARRIER, "collective", "barrier"),
+        (stacks.SAVE_GATHER, "collective", "gather_object"),
+        (stacks.FULL_TENSOR, "collective", "all_gather"),
+        (stacks.RECV_FORWARD, "collective", "recv_forward"),
+        (stacks.RAY_GET, "rpc", "ray.get"),
+        (stacks.HTTP_POST, "rpc", "http"),
+        (stacks.HASH_READ, "weight_read", "_compute_hash_tensor"),
+        (stacks.SAVE_COPY, "weight_read", "preload_tensors"),
+        (stacks.NEW_GROUP, "rendezvous", "new_group"),
+        (stacks.FILE_POLL, "file_wait", "sync_wait_for_path"),
+        (stacks.TRITON_CUBIN, "slow_work", "compile"),
+        (stacks.CHECKPOINT_READ, "file_io", "read"),
+        (stacks.BACKWARD, "compute", "backward"),
+        (stacks.VLLM_IDLE, "idle", "message loop"),
+        (stacks.VLLM_STEP, "engine_step", "_to_list"),
+        (stacks.SCHEDULER_IDLE, "idle", "request queue"),
+        (stacks.SCHEDULER_RECEIVE, "collective", "broadcast"),
+    ],
+)
+def test_a_stack_tells_kind_and_operation(text: str, kind: str, operation: str) -> None:
+    found = stack_wait(thread(text))
+
+    assert (found.kind, found.operation) == (kind, operation)
+
+
+def test_setting_up_a_communicator_inside_a_collective_is_the_collective() -> None:
+    found = stack_wait(thread(LAZY_INIT))
+
+    assert (found.kind, found.operation) == ("collective", "all_gather")
+    assert found.note == "setting up its communicator"
+
+
+def test_an_actor_that_called_something_is_not_idle() -> None:
+    idle = "main_loop (ray/_private/worker.py:964)"
+    busy = f"encode (my_rl/encode.py:3)\n{idle}"
+
+    assert stack_wait(thread(idle)).kind == "idle"
+    assert stack_wait(thread(busy)).kind == "unknown"
+
+
+def test_another_thread_speaks_for_a_main_thread_that_only_loops() -> None:
+    loop = "select (selectors.py:468)\nrun_until_complete (asyncio/base_events.py:674)"
+
+    found = wait_of(rank(0, sample(loop, stacks.GLOO_BARRIER)))
+
+    assert found.kind == "collective"
+    assert found.thread == "Thread-1"
+
+
+def test_helper_threads_of_libraries_do_not_speak_for_the_process() -> None:
+    pipe = "_recv (multiprocessing/connection.py:379)\nrecv (multiprocessing/connection.py:250)"
+
+    found = wait_of(rank(0, sample("wait (threading.py:355)\nmain (train.py:3)", pipe)))
+
+    assert found.kind == "queue"
+
+
+def test_the_kernel_knows_a_read_of_paused_memory() -> None:
+    found = wait_of(rank(1, stacks.HASH_READ, activity=(blocked(1001, "handle_userfault"),)))
+
+    assert found.kind == "paused_memory"
+    assert "wchan handle_userfault" in found.where
+
+
+def test_a_plain_pause_is_no_page_fault() -> None:
+    waiting = "pause_here (my_rl/wait.py:3)\nmain (train.py:9)"
+    here = position("read_weights")
+    region = MemoryRegion("param_buffer", "paused_without_copy")
+    activity = (blocked(1001, "__do_sys_pause"),)
+
+    plain = wait_of(rank(1, waiting, activity=activity, position=here))
+    fault = wait_of(rank(1, waiting, activity=activity, position=here, memory=(region,)))
+
+    assert (plain.kind, fault.kind) == ("unknown", "paused_memory")
+
+
+def test_the_black_box_names_the_collective_that_a_stack_hides() -> None:
+    hidden = "run (train.py:30)\nmain (train.py:90)"
+
+    found = wait_of(rank(1, hidden, position=position("sync", "barrier", "gloo", 7, (0, 1))))
+
+    assert (found.kind, found.operation, found.sequence) == ("collective", "barrier", 7)
+
+
+def test_a_dead_process_is_dead_whatever_its_stack_said() -> None:
+    found = wait_of(rank(1, stacks.GLOO_BARRIER, status="dead", status_detail="killed by signal 9"))
+
+    assert found.kind == "dead"
+    assert found.where.startswith("killed by signal 9, last seen in barrier")
+
+
+def test_a_silent_process_does_not_answer() -> None:
+    assert wait_of(rank(1)) == Wait("no_answer", "no answer", where="no answer")
+
+
+@pytest.mark.parametrize(
+    ("path", "short"),
+    [
+        ("/usr/local/lib/python3.12/dist-packages/torch/x.py", "torch/x.py"),
+        ("/opt/venv/lib/python3.11/site-packages/ray/_private/worker.py", "ray/_private/worker.py"),
+        ("/usr/lib/python3.11/threading.py", "threading.py"),
+        ("/root/miles/train.py", "/root/miles/train.py"),
+    ],
+)
+def test_where_a_package_is_installed_does_not_matter(path: str, short: str) -> None:
+    assert package_path(path) == short
+
+
+def test_a_framework_may_have_a_folder_named_like_a_library() -> None:
+    frames = thread("broadcast_to_vllm (openrlhf/trainer/ray/ppo_actor.py:241)").frames
+
+    assert own_frames(frames) == frames

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import pytest
+
+from watchdog.intake.parts import who_by_file_name
+
+
+def dump(pid: int, command: str, function: str = "wait") -> str:
+    head = f'Process {pid}: {command}\n\nThread {pid} (idle): "MainThread"\n'
+    return f"{head}    {function} (a.py:1)\n\n"
+
+
+def by_pid(evidence):
+    return {process.pid: process for process in evidence.processes}
+
+
+@pytest.mark.parametrize(
+    ("name", "hints"),
+    [
+        ("rank13.txt", {"rank": 13, "role": "trainer"}),
+        ("policy2_native.txt", {"rank": 2}),
+        ("pyspy_trainer_rank0.txt", {"rank": 0}),
+        ("trace_rank_7", {"rank": 7}),
+        ("engine2_actor_34902.txt", {"engine": 2, "pid": 34902}),
+        ("EngineCore_DP1_5121.txt", {"engine": None, "replica": 1, "pid": 5121}),
+        ("vllm_server_0.log", {"engine": 0, "role": "engine"}),
+        ("engine_of_rank6.log", {"rank": 6, "engine": None}),
+        ("tp5_native.txt", {"worker": 5}),
+        ("driver.log", {"role": "driver", "rank": None}),
+        ("dump_2026-04-12_2027_rank5.txt", {"rank": 5, "pid": None}),
+        ("rank8.t1_1544.txt", {"rank": 8, "pid": None}),
+        ("notes.txt", {"rank": None, "role": None}),
+    ],
+)
+def test_file_names_give_hints(name, hints):
+    who = who_by_file_name(f"folder/{name}")
+
+    for attribute, value in hints.items():
+        assert getattr(who, attribute) == value, attribute
+
+
+def test_a_pid_in_a_ray_prefix_gives_a_dump_its_rank_and_host(read_files):
+    log = (
+        "(FSDPActor pid=41, ip=10.0.0.7) [2026-05-05 10:00:00.1 actor_cell0_rank6] Timer x start\n"
+    )
+
+    process = by_pid(read_files({"a.log": log, "d.txt": dump(41, "ray::FSDPActor.x")}))[41]
+
+    assert (process.key, process.rank, process.host) == ("rank 6", 6, "10.0.0.7")
+    assert "log prefix" in process.identified_by
+
+
+def test_the_same_pid_on_two_hosts_is_two_processes(read_files):
+    log = (
+        "(FSDPActor pid=41, ip=10.0.0.1) [2026-05-05 10:00:00.1 actor_cell0_rank0] Timer x start\n"
+        "(FSDPActor pid=41, ip=10.0.0.2) [2026-05-05 10:00:00.1 actor_cell0_rank1] Timer x start\n"
+    )
+
+    evidence = read_files({"a.log": log})
+
+    assert [(p.rank, p.host) for p in evidence.processes] == [(0, "10.0.0.1"), (1, "10.0.0.2")]
+
+
+def test_a_file_of_several_trainers_gives_its_rank_to_none(read_files):
+    text = dump(41, "ray::FSDPActor.x") + dump(42, "ray::FSDPActor.x")
+
+    assert {p.rank for p in read_files({"rank3.txt": text}).processes} == {None}
+
+
+def test_an_engines_file_covers_all_its_workers(read_files):
+    text = dump(41, "sglang::scheduler_TP0") + dump(42, "sglang::scheduler_TP1")
+
+    processes = by_pid(read_files({"engine4_schedulers.txt": text}))
+
+    assert (processes[41].engine, processes[41].worker) == (4, 0)
+    assert processes[42].key == "engine 4 worker 1"
+
+
+def test_a_rank_in_an_engines_log_is_a_rank_of_the_engine(read_files):
+    line = "[rank1]:[E320 11:20:03.700155 a.cpp:6] [Rank 1] Watchdog caught collective operation"
+    line += " timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=8, NumelOut=8,"
+    line += " Timeout(ms)=600000) ran for 600008 milliseconds before timing out."
+
+    event = next(
+        e for e in read_files({"vllm_server_2.log": line}).log_events if e.kind != "last_line"
+    )
+
+    assert (event.rank, event.engine, event.fields["worker"]) == (None, 2, "1")
+
+
+def test_the_only_engine_is_engine_0_and_of_several_none_is_guessed(read_files):
+    one = by_pid(read_files({"a.txt": dump(41, "sglang::scheduler_TP0")}))
+    assert one[41].engine == 0
+
+    two = by_pid(read_files({"b.txt": dump(42, "sglang::scheduler_TP0")}))
+    assert (two[41].engine, two[42].engine) == (None, None)
+
+
+def test_a_killed_worker_is_a_dead_process_of_its_engine(read_files):
+    log = "[2026-05-11 19:46:58] Subprocess scheduler_2 (pid=27) crashed with exit code -9. T\n"
+    dmesg = "[12.3] Memory cgroup out of memory: Killed process 27 (sglang::schedul) total-vm:1kB\n"
+
+    process = by_pid(read_files({"sglang_engine3.log": log, "dmesg": dmesg}))[27]
+
+    assert (process.engine, process.worker, process.status) == (3, 2, "dead")
+
+
+def test_ranks_that_only_logs_speak_of_are_listed_without_stacks(read_files):
+    log = "[rank3]: 2026-05-05 10:00:00 step 7 loss 0.1\n"
+
+    process = read_files({"job.log": log}).processes[0]
+
+    assert (process.key, process.stacks) == ("rank 3", ())
+
+
+def test_faulthandler_by_rank_and_a_log_by_pid_are_one_process(read_files):
+    log = "(FSDPActor pid=41) [2026-05-05 10:00:00.1 actor_cell0_rank2] Timer x start\n"
+    text = 'Current thread 0x01 (most recent call first):\n  File "a.py", line 1 in <module>\n'
+
+    evidence = read_files({"a.log": log, "rank2_fault.txt": text})
+
+    assert [(p.rank, p.pid, len(p.stacks)) for p in evidence.processes] == [(2, 41, 1)]
+
+
+def test_dumps_of_a_node_belong_to_the_one_rank_of_that_node(read_files):
+    evidence = read_files(
+        {
+            "node_a_rank0.log": "[default0]:[2026-05-05 10:00:00] rank 0/2 on a: up\n",
+            "node_b_rank1.log": "[default0]:[2026-05-05 10:00:00] rank 1/2 on b: up\n",
+            "node_b_stack.txt": dump(41, "python3 sync.py --role trainer"),
+        }
+    )
+
+    assert by_pid(evidence)[41].rank == 1
+    assert evidence.world_size == 2
+
+
+@pytest.mark.parametrize(
+    ("other", "role"),
+    [("ray::FSDPActor.x", "driver"), ("sglang::scheduler", "trainer")],
+)
+def test_a_training_script_is_the_driver_where_ray_actors_train(read_files, other, role):
+    text = dump(41, "python3 train.py --config x") + dump(42, other)
+
+    assert by_pid(read_files({"all.txt": text}))[41].role == role
+
+
+def test_a_torchrun_prefix_is_a_local_rank_that_the_file_overrules(read_files):
+    line = "[default1]:[2026-05-05 10:00:00] Timer x start\n"
+
+    events = read_files({"n1_rank9.log": line, "job.log": line}).log_events
+
+    assert {(e.file, e.rank) for e in events} == {("n1_rank9.log", 9), ("job.log", 1)}

@@ -1,0 +1,132 @@
+"""What each rank does for its node: keeps a sentinel, answers other nodes, ends when told to.
+
+One thread a rank, twice a second. Of the ranks of a node one, whoever holds a lock, is the
+node's correspondent: it writes on the board where the ranks of the node are, and answers when
+another node asks for an incident that this node has not noticed itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from watchdog import sentinel
+from watchdog.correspondent import Correspondent
+from watchdog.incident import abort
+from watchdog.incident_worker import run_guarded
+from watchdog.notices import notice, notice_once
+from watchdog.process_identity import ProcessIdentity, started_ticks
+from watchdog.settings import Settings
+
+THREAD_NAME = "weight-sync-watchdog-node"
+_TICK_S = 0.5
+_LOOK_AT_SENTINEL_EVERY = 4
+# A sentinel that cannot start is not started for ever.
+_MAX_STARTS = 20
+
+
+class NodeDuties:
+    """The thread.
+
+    Args:
+        settings: All settings.
+        identity: Says what is known about this process by now.
+        box: This rank's black box on this host.
+        run_folder: `<dir>/<run>`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        identity: Callable[[], ProcessIdentity],
+        box: Path,
+        run_folder: Path,
+    ) -> None:
+        self._local, self._run_folder = box.parent, run_folder
+        self._correspondent = Correspondent(settings, identity, box, run_folder)
+        self._children: list[int] = []
+        self._num_starts = 0
+        self._num_ticks = 0
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        """Start the thread; it never keeps the process alive."""
+        threading.Thread(target=self._run, name=THREAD_NAME, daemon=True).start()
+
+    def stop(self) -> None:
+        """Let the thread end soon."""
+        self._stopping.set()
+
+    def tick(self) -> None:
+        """Do what is to be done now."""
+        if abort.is_ordered(self._local):
+            notice("another rank's watchdog ends the job: this rank ends too")
+            abort.end_this_process()
+        if self._num_ticks % _LOOK_AT_SENTINEL_EVERY == 0:
+            self._children = [pid for pid in self._children if not sentinel.has_ended(pid)]
+            self._keep_sentinel()
+        self._num_ticks += 1
+        self._correspondent.tick()
+
+    def _run(self) -> None:
+        # The first one quickly: a rank may be killed in its first second.
+        while True:
+            run_guarded(self.tick)
+            if self._stopping.wait(_TICK_S):
+                return
+
+    def _keep_sentinel(self) -> None:
+        holder = sentinel_pid(self._local)
+        if holder is not None:
+            return
+        if self._num_starts >= _MAX_STARTS:
+            notice_once("sentinel", "the sentinel of this node cannot be kept alive")
+            return
+        self._num_starts += 1
+        command = sentinel_command(self._local, self._run_folder)
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        # It gets nothing of this process but its standard error, and survives its signals.
+        null = os.open(os.devnull, os.O_RDWR)
+        actions = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, 2, 1)]
+        try:
+            pid = os.posix_spawn(
+                command[0], command, environment, file_actions=actions, setsid=True
+            )
+            self._children.append(pid)
+        finally:
+            os.close(null)
+
+
+def sentinel_command(local: Path, run_folder: Path) -> list[str]:
+    """Command line that starts a sentinel without `site` and the packages that it would find."""
+    root = Path(sentinel.__file__).parent
+    # The package by hand: its own file is not ours alone, and needs modules that cost memory.
+    code = (
+        "import sys, types; package = types.ModuleType('watchdog'); "
+        f"package.__path__ = [{str(root)!r}]; sys.modules['watchdog'] = package; "
+        "from watchdog.sentinel import main; main(sys.argv[2:])"
+    )
+    speaker = [sys.executable, "-m", "watchdog.speaker", str(run_folder)]
+    arguments = ["miles-watchdog-sentinel", str(local), str(run_folder), json.dumps(speaker)]
+    return [sys.executable, "-I", "-S", "-c", code, *arguments]
+
+
+def sentinel_pid(local: Path) -> int | None:
+    """The sentinel of the node, `None` where none is there. One that is stuck is ended."""
+    path = local / sentinel.LOCK
+    try:
+        pid, ticks = map(int, path.read_text().split())
+        silent_s = time.time() - path.stat().st_mtime
+    except (OSError, ValueError):
+        return None
+    if started_ticks(pid) != ticks:
+        return None
+    if silent_s > sentinel.STALE_AFTER_S:
+        sentinel.kill(pid)
+        return None
+    return pid
