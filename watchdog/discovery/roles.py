@@ -49,6 +49,9 @@ def parts(everything: Mapping[int, Seen]) -> dict[int, Part]:
     ranked = _topmost_ranked(everything, found)
     for pid in ranked:
         found[pid] = Part("trainer", "RANK and WORLD_SIZE in its environment")
+    for pid, one in everything.items():
+        if pid not in found and not is_watcher(one) and is_engine_program(one):
+            found[pid] = Part("engine", f"it runs {one.program}")
     _add_zombies(everything, found)
     _add_launchers(everything, found)
     _add_engine_children(everything, found)
@@ -78,8 +81,6 @@ def _own(one: Seen) -> Part | None:
     role = role_by_process_name(name)
     if role in ("launcher", "engine", "engine_worker", "driver"):
         return Part(role, f"it runs {name}")
-    if one.is_python and _ENGINE_PROGRAM.search(name) and not _is_ranked(one):
-        return Part("engine", f"it runs {name}")
     return None
 
 

@@ -12,8 +12,6 @@ from watchdog.serialization import evidence_from_json
 _REPORT = re.compile(
     r"# (?:HUNG|SLOW|CRASHED|HEALTHY|UNKNOWN)\b[^\n]*\n.*?\n\| \| \|\n\| --- \| --- \|\n", re.DOTALL
 )
-    r"# (?:HUNG|SLOW|CRASHED|HEALTHY|UNKNOWN)\b[^\n]*\n|\[miles-watchdog\] [A-Z]+: "
-)
 
 
 def score(head: str) -> float:
