@@ -86,7 +86,7 @@ def _own(one: Seen) -> Part | None:
 
 def _console_script(one: Seen) -> str:
     """`srun`, `vllm serve` … started without Python in the command line; "" for a shell."""
-    first = one.words[0].rsplit("/", 1)[-1]
+    first = one.words[0].rsplit("/", 1)[-1] if one.words else ""
     known = ("torchrun", "srun", "accelerate", "vllm", "trl", "mpirun")
     return " ".join((first, *one.words[1:2])) if first in known else ""
 

@@ -70,7 +70,8 @@ def test_an_ancestor_that_two_jobs_share_belongs_to_neither(node):
     assert [sorted(job.pids) for job in node.jobs()] == [[11, 12], [21, 22]]
 
 
-def test_a_shell_an_editor_and_a_test_runner_are_no_part_of_a_job(node):
+def test_a_shell_an_editor_a_test_runner_and_the_kernel_are_no_part_of_a_job(node):
+    node.add(9, "")
     node.add(2, "bash -c torchrun train.py")
     node.add(3, "vim torchrun_notes.txt")
     node.add(4, "python -m pytest tests")
