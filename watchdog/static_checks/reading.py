@@ -74,7 +74,7 @@ def read_launch(
         gaps=tuple(parts.gaps),
         notes=tuple(parts.notes),
     )
-    programs = _programs(text, parts.environment)
+    programs = programs_of(text, parts.environment)
     home = (os.environ if environ is None else environ).get("HOME", "")
     host = this_host({"HOME": home, **parts.environment}) if installed else None
     return Launch(evidence, programs, _sources(text), host)
@@ -134,7 +134,7 @@ def _scripts(words: Sequence[str]) -> list[Path]:
     return [Path(word) for word in words if word.endswith(".sh") and Path(word).is_file()]
 
 
-def _programs(text: str, job: Mapping[str, str]) -> tuple[Program, ...]:
+def programs_of(text: str, job: Mapping[str, str]) -> tuple[Program, ...]:
     """The commands that start something, each with the variables that hold for it."""
     try:
         script = read_script(text)
