@@ -8,27 +8,38 @@ from dataclasses import replace
 from watchdog.collect_next import collect_next
 from watchdog.evidence import Evidence
 from watchdog.findings import Diagnosis, Finding, Refutation
-from watchdog.policy import admitted
+from watchdog.policy import STRENGTH, admitted, yielding
 from watchdog.rules import RULES
-from watchdog.rules.documentation import documentation
+from watchdog.rules.documentation import Documentation, documentation
 from watchdog.situation import Situation
 from watchdog.verdict import verdict_of
 from watchdog.verdict.errors import fatal_error
 
 logger = logging.getLogger(__name__)
 
-STRENGTH = {"confirmed": 0, "likely": 1, "possible": 2}
-
 
 def diagnose(evidence: Evidence) -> Diagnosis:
-    """Say who holds whom up and why.
+    """Say who holds whom up and why."""
+    situation = Situation(evidence)
+    verdict = verdict_of(situation)
+    found, refuted, general = _answers(situation)
+    error = fatal_error(situation)
+    first_line = error.text.strip().partition("\n")[0][:80] if error is not None else ""
+    causes = yielding(admitted(verdict.state, found, first_line), general)
+    # Stable: among findings of one confidence the order of RULES decides.
+    causes.sort(key=lambda finding: STRENGTH[finding.confidence])
+    to_collect = collect_next(situation, verdict, tuple(causes))
+    return Diagnosis(verdict, tuple(causes), tuple(refuted), to_collect)
+
+
+def _answers(situation: Situation) -> tuple[list[Finding], list[Refutation], set[str]]:
+    """Findings, refutations, and which of the rules that fired are general.
 
     A rule that fails is logged and skipped: one broken rule must not cost the verdict.
     """
-    situation = Situation(evidence)
-    verdict = verdict_of(situation)
-    causes: list[Finding] = []
+    found: list[Finding] = []
     refuted: list[Refutation] = []
+    general: set[str] = set()
     for rule in RULES:
         try:
             answer = rule.diagnose(situation)
@@ -38,18 +49,13 @@ def diagnose(evidence: Evidence) -> Diagnosis:
         if isinstance(answer, Refutation):
             refuted.append(answer)
         elif answer is not None:
-            text = documentation(rule)
-            causes.append(
-                replace(
-                    answer,
-                    remedy=answer.remedy or text.what_to_do,
-                    source=answer.source or text.source,
-                )
-            )
-    error = fatal_error(situation)
-    causes = admitted(verdict.state, causes, error.text.splitlines()[0][:80] if error else "")
-    # Stable: among findings of one confidence the order of RULES decides.
-    causes.sort(key=lambda finding: STRENGTH[finding.confidence])
-    return Diagnosis(
-        verdict, tuple(causes), tuple(refuted), collect_next(situation, verdict, tuple(causes))
-    )
+            found.append(_completed(answer, documentation(rule)))
+            if getattr(rule, "IS_GENERAL", False):
+                general.add(answer.rule)
+    return found, refuted, general
+
+
+def _completed(finding: Finding, text: Documentation) -> Finding:
+    """Remedy and source from the rule's documentation, where it gave none of its own."""
+    remedy, source = finding.remedy or text.what_to_do, finding.source or text.source
+    return replace(finding, remedy=remedy, source=source)

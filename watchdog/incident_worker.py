@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 
 from watchdog.notices import notice_once
+from watchdog.own_threads import mark_this_thread
 
 THREAD_NAME = "weight-sync-watchdog-incident"
 
@@ -38,6 +39,7 @@ class IncidentWorker:
             self._thread.join(timeout_s)
 
     def _run(self) -> None:
+        mark_this_thread()
         while (task := self._tasks.get()) is not None:
             run_guarded(task)
 

@@ -17,6 +17,7 @@ from watchdog.clock import Clock, SystemClock
 from watchdog.deadlines import COLLECTIVE, Deadlines
 from watchdog.incident_worker import IncidentWorker, run_guarded
 from watchdog.notices import notice_once
+from watchdog.own_threads import mark_this_thread
 from watchdog.process_identity import ProcessIdentity
 from watchdog.recorder import FinishedSection, OpenCollective, OpenSection, Recorder
 from watchdog.settings import Settings
@@ -145,6 +146,7 @@ class Monitor:
         return min(max(deadline_s / 20, _SHORTEST_TICK_S), _LONGEST_TICK_S)
 
     def _run(self) -> None:
+        mark_this_thread()
         while not self._clock.wait(self._stopping, self.tick_s()):
             run_guarded(self.tick)
 

@@ -20,6 +20,7 @@ from watchdog.correspondent import Correspondent
 from watchdog.incident import abort
 from watchdog.incident_worker import run_guarded
 from watchdog.notices import notice, notice_once
+from watchdog.own_threads import mark_this_thread
 from watchdog.process_identity import ProcessIdentity, started_ticks
 from watchdog.settings import Settings
 
@@ -74,6 +75,7 @@ class NodeDuties:
         self._correspondent.tick()
 
     def _run(self) -> None:
+        mark_this_thread()
         # The first one quickly: a rank may be killed in its first second.
         while True:
             run_guarded(self.tick)

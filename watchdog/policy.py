@@ -6,6 +6,9 @@ from dataclasses import replace
 
 from watchdog.findings import CauseClass, Finding, State
 
+STRENGTH = {"confirmed": 0, "likely": 1, "possible": 2}
+"""Order of the words of confidence, strongest first."""
+
 _CONSEQUENCES: frozenset[CauseClass] = frozenset(
     {
         "rank_subset_collective",
@@ -45,6 +48,16 @@ def admitted(state: State, findings: list[Finding], first_error: str = "") -> li
             finding = _weakened(finding)
         kept.append(finding)
     return kept
+
+
+def yielding(findings: list[Finding], general: set[str]) -> list[Finding]:
+    """The findings, general ones weakened where a specific one is at least as strong."""
+    specific = [STRENGTH[f.confidence] for f in findings if f.rule not in general]
+    best = min(specific, default=STRENGTH["possible"])
+    return [
+        _weakened(f) if f.rule in general and best <= STRENGTH[f.confidence] else f
+        for f in findings
+    ]
 
 
 def _weakened(finding: Finding) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,10 +103,9 @@ def test_two_hosts_name_who_holds_the_job_up(name, shared, tmp_path, monkeypatch
         program.wait_until_ready()
         report = program.report(None if shared else 0)
 
-    if report["culprits"] and report["culprits"][0]["rank"] in (0, 1) and shared:
-        # Cut off from each other, either host may be the first to write into the folder.
-        assert name == "node_cut_off"
-        return
+    if shared and name == "node_cut_off":
+        # The folder shows each host that the other waits as it does: nobody is to blame.
+        expected = replace(expected, culprits=(), where=("",))
     check(report, expected)
 
 

@@ -338,7 +338,7 @@ def _group_join(index: int, name: str) -> LogEvent:
 _CONNECT = """
 get_objects (ray/_private/worker.py:958)
 get (ray/_private/worker.py:2858)
-connect_rollout_engines_from_distributed (slime/backends/megatron_utils/update_weight/distributed.py:205)
+connect_rollout_engines_from_distributed (slime/backends/megatron_utils/distributed.py:205)
 connect_rollout_engines (slime/backends/megatron_utils/update_weight/distributed.py:70)
 update_weights (slime/backends/megatron_utils/actor.py:574)
 """

@@ -13,7 +13,8 @@ from watchdog.static_checks.reading import programs_of
 
 ASYNC = "python train_async.py --hf-checkpoint x"
 LORA = "python train.py --lora-rank 16 --colocate"
-OLD, NEW = Host(checkout_dates={"miles": "2026-07-01"}), Host(checkout_dates={"miles": "2026-10-01"})
+OLD = Host(checkout_dates={"miles": "2026-07-01"})
+NEW = Host(checkout_dates={"miles": "2026-10-01"})
 TWO_INTERFACES = Host(interfaces=("eth0", "ib0"))
 BOUND = 'dist.init_process_group("nccl", device_id=torch.device("cuda", 0))'
 UNBOUND = 'dist.init_process_group("nccl", timeout=t)'

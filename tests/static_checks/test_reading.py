@@ -50,7 +50,7 @@ def test_a_script_is_read_with_its_variables_and_exports(tmp_path):
     script = tmp_path / "run.sh"
     script.write_text(
         "#!/bin/bash\nexport GLOO_SOCKET_IFNAME=^lo\n"
-        f"ARGS=({' '.join(HAZARD)})\npython train.py \"${{ARGS[@]}}\"\n"
+        f'ARGS=({" ".join(HAZARD)})\npython train.py "${{ARGS[@]}}"\n'
     )
 
     wanted = {"gloo-interface-not-a-name", "disk-target-without-backuper"}

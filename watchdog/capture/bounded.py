@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
+from watchdog.own_threads import mark_this_thread
+
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
@@ -65,6 +67,7 @@ def _work(
     ended: queue.SimpleQueue[tuple[K, T | Exception]],
     late: threading.Event,
 ) -> None:
+    mark_this_thread()
     while not late.is_set():
         try:
             name, job = waiting.get_nowait()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 
+from watchdog import own_threads
 from watchdog.capture import proc
 from watchdog.capture.target import Part, Target
 from watchdog.evidence import ActivitySample, Gap, ProcessStatus, ThreadActivity
@@ -14,7 +14,6 @@ from watchdog.masking import mask_argv
 
 NAME = "process state"
 
-_OUR_THREADS = "weight-sync"
 _MAX_COMMAND_CHARS = 4000
 _MAX_THREADS = 1000
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -115,15 +114,16 @@ def _cpu_s(fields: list[str]) -> float | None:
 
 def _io(target: Target) -> dict[str, int] | None:
     """Counters of the process, without what the watchdog's own threads read and wrote in it."""
-    if not target.is_self:
-        return _counters(f"/proc/{target.pid}/io")
     # Thread by thread: threads of ours that have ended still count in the whole.
-    ours = {one.native_id for one in threading.enumerate() if one.name.startswith(_OUR_THREADS)}
+    folder = f"/proc/{target.pid}/task"
     total: dict[str, int] = {}
-    for name in os.listdir("/proc/self/task"):
-        if int(name) not in ours:
-            for counter, value in (_counters(f"/proc/self/task/{name}/io") or {}).items():
-                total[counter] = total.get(counter, 0) + value
+    try:
+        for tid in os.listdir(folder)[:_MAX_THREADS]:
+            if proc.read_text(f"{folder}/{tid}/comm").strip() != own_threads.NAME:
+                for counter, value in (_counters(f"{folder}/{tid}/io") or {}).items():
+                    total[counter] = total.get(counter, 0) + value
+    except OSError:  # a thread ended meanwhile
+        return _counters(f"/proc/{target.pid}/io")
     return total or None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import itertools
 import re
 import subprocess
 from collections.abc import Sequence
@@ -38,6 +39,9 @@ MAX_DOCUMENT_BYTES = 32 * 2**20
 MAX_WHOLE_BYTES = 4 * 2**20
 MIN_SCORE = 0.5
 
+MAX_PASTED = 1_000
+
+_PASTED = re.compile(r"^==> (?P<name>.{1,300}) <==[ \t\r]*\n", re.MULTILINE)
 _SAMPLE_NUMBER = re.compile(r"(?<![a-z])t(?:ime|ry)?[_-]?(\d{1,2})(?!\d)", re.IGNORECASE)
 _LATER = re.compile(r"after|later|again|second|2nd|_late\b|end\b", re.IGNORECASE)
 
@@ -179,6 +183,11 @@ class Reader:
 
     def read_text(self, name: str, text: str) -> None:
         """Read a whole text: as the document that it most likely is, otherwise as lines."""
+        inner = _pasted_files(text)
+        if inner:
+            for file, content in inner:
+                self.read_text(f"{name}!{file}" if file else name, content)
+            return
         context = context_of(name)
         if self._read_document(text, context):
             return
@@ -200,6 +209,21 @@ class Reader:
                 continue
             return True
         return False
+
+
+def _pasted_files(text: str) -> list[tuple[str, str]]:
+    """Names and contents of files that `head` or `tail` printed one after the other.
+
+    What stands before the first name has none; empty where no name stands in the text.
+    """
+    names = list(itertools.islice(_PASTED.finditer(text), MAX_PASTED))
+    if not names:
+        return []
+    ends = [match.start() for match in names[1:]] + [len(text)]
+    found = [("", text[: names[0].start()])] if text[: names[0].start()].strip() else []
+    for match, end in zip(names, ends, strict=True):
+        found.append((match["name"], text[match.end() : end]))
+    return found
 
 
 def context_of(name: str) -> Context:

@@ -9,6 +9,8 @@ MAX_LINE_CHARS = 20_000
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_PREFIX_END = re.compile(r"(?:\)|\]:?|stdout [FP]|stderr [FP]) ?$")
+_REPEATED_PREFIX = re.compile(r"\([^()]{1,120} pid=\d+[^()]{0,80}\) ?$")
 _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -63,19 +65,18 @@ def clean_line(line: str) -> str:
 
 
 def _last_state(line: str) -> str:
+    # A launcher's prefix stands before the first carriage return and is not repeated after it;
+    # Ray repeats it at the end of each state.
+    first = line.split("\r", 1)[0]
+    prefix = first if _PREFIX_END.search(first[-80:]) and len(first) < 240 else ""
     states = [state for state in line.rsplit("\r", 8) if state.strip()]
     if not states:
         return ""
     last = states[-1]
-    if len(states) == 1 or not states[0].startswith("("):
-        return last
-    # Ray repeats its prefix at the end of the state before the carriage return.
-    first = line.split("\r", 1)[0]
-    prefix = re.match(r"\([^()]{1,120}\) ?", first)
-    again = re.search(r"(\([^()]{1,120}\)) ?$", last)
-    if again:
+    again = _REPEATED_PREFIX.search(last)
+    if again and again.start() > 0:
         last = last[: again.start()]
-    return f"{prefix.group(0)}{last}" if prefix and not last.startswith("(") else last
+    return last if last.startswith(prefix) else f"{prefix}{last}"
 
 
 def decode(data: bytes) -> str:

@@ -69,7 +69,11 @@ from watchdog.situation import Situation
 
 
 class Rule(Protocol):
-    """What a module of this package offers; its docstring is its documentation."""
+    """What a module of this package offers; its docstring is its documentation.
+
+    Two constants are optional: `FLAGS`, the arguments of a run that the rule looks at, and
+    `IS_GENERAL`, for a rule that only says what can be seen: it yields to one that says why.
+    """
 
     __name__: str
     __doc__: str | None

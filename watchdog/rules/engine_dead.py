@@ -32,6 +32,7 @@ from watchdog.verdict import (
 )
 
 CAUSE_CLASS: Final = "engine_dead"
+IS_GENERAL: Final = True
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:

@@ -30,6 +30,7 @@ from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
 from watchdog.signs.answers import finding, quoted, seen
 from watchdog.situation import Situation
+from watchdog.verdict.engines import in_update
 
 CAUSE_CLASS: Final = "engine_rpc_stuck"
 
@@ -44,7 +45,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         name = f"engine {history.index}" if history.index is not None else "the engine"
         supports = [*([quoted(pause.event)] if pause else []), *(quoted(e) for e in held[-1:])]
         stuck = len(held) >= 2 and not history.generates
-        if stuck and not _in_update(situation) and peers.hung(situation):
+        if stuck and not in_update(situation) and peers.hung(situation):
             return finding(
                 __name__,
                 CAUSE_CLASS,
@@ -60,7 +61,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         r"wait_until_generation_continues|wait_for_resume|is_pause_cond|_wait_unpaused",
         among=situation.engines,
     )
-    if holding and peers.hung(situation) and not _in_update(situation):
+    if holding and peers.hung(situation) and not in_update(situation):
         return finding(
             __name__,
             CAUSE_CLASS,
@@ -70,11 +71,3 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             culprits=holding,
         )
     return None
-
-
-def _in_update(situation: Situation) -> bool:
-    """Whether a trainer is still inside the sync that paused the engine."""
-    inside = [p for p in situation.trainers if p.position is not None and p.position.section]
-    return bool(
-        inside or situation.at(r"update_weights|sync_weights|send_weights|broadcast_weights")
-    )

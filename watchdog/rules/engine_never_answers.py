@@ -36,6 +36,7 @@ from watchdog.verdict import (
 )
 
 CAUSE_CLASS: Final = "engine_rpc_stuck"
+IS_GENERAL: Final = True
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:

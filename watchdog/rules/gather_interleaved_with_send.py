@@ -76,7 +76,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
 
 
 def _is_behind(situation: Situation, process: Process) -> list[str]:
-    counters = peers.progress_of_ranks(situation)
+    counters = peers.counters(situation)
     mine = counters.get(process.rank if process.rank is not None else -1)
     ahead = [
         rank for rank, (enqueued, _) in counters.items() if mine is not None and enqueued > mine[0]

@@ -31,16 +31,23 @@ from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
 )
+from watchdog.waits.patterns import WaitKind
 
 CAUSE_CLASS: Final = "group_rendezvous"
+IS_GENERAL: Final = True
+
+
+_EXPLAINED: tuple[WaitKind, ...] = ("gil_held", "stopped", "dead", "paused_memory", "weight_read")
+"""What a rank elsewhere may do that has a rule of its own."""
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     inside = situation.doing("rendezvous", "store")
     accused = peers.accused(situation)
-    elsewhere = [p for p in accused if p not in inside]
-    if not inside or not peers.hung(situation):
+    explained = situation.doing(*_EXPLAINED)
+    elsewhere = [p for p in accused if p not in inside and p not in explained]
+    if not inside or not peers.hung(situation) or network.loopback_lines(situation):
         return None
     if elsewhere and not situation.doing("collective"):
         return finding(
@@ -54,7 +61,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             ],
             culprits=elsewhere,
         )
-    if network.loopback_lines(situation) or len(inside) == len(situation.trainers):
+    if explained or len(inside) == len(situation.trainers):
         return None
     return finding(
         __name__,

@@ -29,6 +29,7 @@ from watchdog.signs.answers import finding
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "oom_or_killed"
+IS_GENERAL: Final = True
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:

@@ -70,6 +70,11 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         )
     if not flags:
         return None
+    return _by_flags_and_place(situation, flags) or _by_flags_alone(situation, flags)
+
+
+def _by_flags_and_place(situation: Situation, flags: list[str]) -> Finding | None:
+    """The flags, and a rank that failed or is stuck where the weights are read."""
     errors = weight_read_errors(situation)
     if errors:
         return finding(
@@ -79,26 +84,26 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             "The weight read of a sleeping trainer failed, and no host copy exists.",
             [*(quoted(e) for e in errors[:2]), *flags],
         )
-    if readers and situation.sleeps is not False:
-        return finding(
-            __name__,
-            CAUSE_CLASS,
-            "likely",
-            "A rank is stuck in the weight read, and the flags leave no host copy.",
-            [*(seen(situation, p) for p in readers), *flags],
-            culprits=readers,
-        )
+    readers = reads_weights(situation)
+    if not readers or situation.sleeps is False:
+        return None
+    return finding(
+        __name__,
+        CAUSE_CLASS,
+        "likely",
+        "A rank is stuck in the weight read, and the flags leave no host copy.",
+        [*(seen(situation, p) for p in readers), *flags],
+        culprits=readers,
+    )
+
+
+def _by_flags_alone(situation: Situation, flags: list[str]) -> Finding | Refutation:
+    """The flags, and nobody in the weight read: refuted, or possible where ranks are missing."""
     if situation.first_sync is False:
-        return refuted(
-            __name__,
-            CAUSE_CLASS,
-            "earlier syncs of this run went through, and no rank is in the weight read",
-        )
-    if (
-        situation.trainers
-        and all(situation.with_stack(p) for p in situation.trainers)
-        and not _may_be_unseen(situation)
-    ):
+        because = "earlier syncs of this run went through, and no rank is in the weight read"
+        return refuted(__name__, CAUSE_CLASS, because)
+    seen_all = bool(situation.trainers) and all(map(situation.with_stack, situation.trainers))
+    if seen_all and not _may_be_unseen(situation):
         return refuted(__name__, CAUSE_CLASS, "no rank is in the weight read")
     return finding(
         __name__,

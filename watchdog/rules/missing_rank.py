@@ -34,6 +34,7 @@ from watchdog.verdict import (
 )
 
 CAUSE_CLASS: Final = "rank_subset_collective"
+IS_GENERAL: Final = True
 
 
 _EXPLAINED = (
@@ -69,6 +70,15 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         for c in verdict_of(situation).culprits
         if c.process not in situation.processes and c.rank is not None
     ]
+    late = peers.behind(situation)
+    if late and not waiting:
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "likely",
+            "A rank has entered fewer collectives than the others.",
+            [f"rank {rank}: last enqueued {counts[0]}" for rank, counts in late.items()],
+        )
     if not waiting or not (absent or gone):
         return None
     outside = [p for p in absent if p.position is not None and not p.position.section]

@@ -33,38 +33,47 @@ from watchdog.verdict import (
 )
 
 CAUSE_CLASS: Final = "nccl_transport"
+IS_GENERAL: Final = True
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
-    if (
-        not peers.hung(situation)
-        or verdict_of(situation).culprits
-        or engines.members(situation, "rpc", "engine_step", "lock")
-    ):
+    if not peers.hung(situation) or verdict_of(situation).culprits:
         return None
-    waits = [situation.wait(p) for p in peers.waiting(situation)]
-    if (
-        len(waits) < 2
-        or len(waits) < len(situation.trainers)
-        or not peers.everybody_is_described(situation)
-    ):
+    if engines.members(situation, "rpc", "engine_step", "lock", "collective", "rendezvous"):
         return None
-    same = len({(w.operation, w.group, w.sequence) for w in waits}) == 1 and all(
-        w.kind == "collective" for w in waits
-    )
-    counters = peers.progress_of_ranks(situation)
+    counters = peers.counters(situation)
     equal = len(counters) > 1 and len(set(counters.values())) == 1
-    if not same:
+    waits = [situation.wait(p) for p in peers.waiting(situation)]
+    if not any(situation.with_stack(p) for p in situation.trainers):
+        return _by_log(situation, counters) if equal else None
+    if len(waits) < 2 or len(waits) < len(situation.trainers):
         return None
-    numbered = all(w.sequence is not None for w in waits) or equal
+    places = {(w.kind, w.operation, w.group, w.sequence) for w in waits}
+    if len(places) > 1 or waits[0].kind != "collective":
+        return None
+    if not peers.everybody_is_described(situation):
+        return None
+    numbered = waits[0].sequence is not None or equal
+    complete = len(waits) == situation.world_size
     return finding(
         __name__,
         CAUSE_CLASS,
-        "likely" if numbered else "possible",
+        "likely" if numbered and complete else "possible",
         "All ranks are in the same collective.",
-        [
-            f"{len(waits)} ranks in {waits[0].operation} at {waits[0].where}",
-            *([f"equal counters on {len(counters)} ranks"] if equal else []),
-        ],
+        [f"{len(waits)} ranks in {waits[0].operation} at {waits[0].where}"],
+    )
+
+
+def _by_log(situation: Situation, counters: dict[int, tuple[int, int]]) -> Finding | None:
+    """The watchdog lines alone; they prove it only where it is known that no rank is missing."""
+    if any(len(found) > 1 for found in peers.sequences(situation).values()):
+        return None
+    enqueued, completed = next(iter(counters.values()))
+    return finding(
+        __name__,
+        CAUSE_CLASS,
+        "likely" if len(counters) == situation.world_size else "possible",
+        f"{len(counters)} ranks gave up waiting at the same number.",
+        [f"last enqueued {enqueued}, last completed {completed} on {len(counters)} ranks"],
     )

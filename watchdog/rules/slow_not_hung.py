@@ -27,6 +27,7 @@ from watchdog.situation import Situation
 from watchdog.verdict import progress, verdict_of
 
 CAUSE_CLASS: Final = "slow_not_hung"
+IS_GENERAL: Final = True
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:

@@ -6,7 +6,18 @@ from watchdog.evidence import Process
 from watchdog.situation import Situation
 from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict import verdict_of
+from watchdog.verdict.spoken import behind, counters
 from watchdog.verdict.verdict import unaccounted
+
+__all__ = [
+    "accused",
+    "behind",
+    "counters",
+    "everybody_is_described",
+    "hung",
+    "sequences",
+    "waiting",
+]
 
 
 def hung(situation: Situation) -> bool:
@@ -39,14 +50,4 @@ def sequences(situation: Situation) -> dict[tuple[str, int], set[str]]:
         if event.kind == "nccl_watchdog_timeout" and seq.isdigit() and "op" in event.fields:
             what = f"{event.fields['op']} of {event.fields.get('numel_in', '?')}"
             found.setdefault((event.fields.get("pg_id", ""), int(seq)), set()).add(what)
-    return found
-
-
-def progress_of_ranks(situation: Situation) -> dict[int, tuple[int, int]]:
-    """Rank to last enqueued and last completed work, from the watchdog's status lines."""
-    found: dict[int, tuple[int, int]] = {}
-    for event in situation.evidence.log_events:
-        enqueued, completed = event.fields.get("last_enqueued"), event.fields.get("last_completed")
-        if event.rank is not None and enqueued and completed and event.engine is None:
-            found[event.rank] = (int(enqueued), int(completed))
     return found

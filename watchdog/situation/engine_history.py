@@ -13,6 +13,10 @@ _LASTING = ("unload_lora", "load_lora", "init_group", "update", "sleep", "wake")
 """Calls that log their begin and their end; a begin without an end is a call that hangs."""
 
 
+MIN_HELD_S = 120.0
+"""A pause of a running update is over sooner than this."""
+
+
 @dataclass(frozen=True)
 class Control:
     """One control call, or a part of it.
@@ -87,9 +91,23 @@ class EngineHistory:
     @cached_property
     def holds_requests(self) -> tuple[LogEvent, ...]:
         """Lines that say that requests are held because generation is paused."""
-        return tuple(
-            e for e in self.events if e.kind == "requests_held" or lines.HOLDING.search(e.text)
-        )
+        said = [e for e in self.events if e.kind == "requests_held" or lines.HOLDING.search(e.text)]
+        return tuple(said or self._queued_since_pause())
+
+    def _queued_since_pause(self) -> list[LogEvent]:
+        """Statistics after the last pause with requests waiting and none running, for minutes."""
+        pause = self.last("pause")
+        if pause is None:
+            return []
+        later = [e for e in self.loads if self.events.index(e) > self.events.index(pause.event)]
+        held = [
+            e
+            for e in later
+            if e.fields.get("running") == "0" and e.fields.get("queued", "0") != "0"
+        ]
+        times = [e.time_s for e in held if e.time_s is not None]
+        lasts = len(times) >= 3 and times[-1] - times[0] > MIN_HELD_S
+        return held if lasts and held[-1] is later[-1] else []
 
     @cached_property
     def failures(self) -> tuple[Control, ...]:

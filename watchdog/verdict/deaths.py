@@ -8,7 +8,13 @@ from watchdog.evidence import LogEvent, Process
 from watchdog.findings import Culprit
 from watchdog.situation import Situation, lines
 from watchdog.verdict import errors, odd_ranks
-from watchdog.verdict.judgement import Judgement, accused, accused_by_log, name_of, names_of
+from watchdog.verdict.judgement import (
+    Judgement,
+    accused,
+    accused_by_log,
+    name_of,
+    waiting_for,
+)
 
 _MEMBERS = ("trainer", "engine", "engine_worker")
 _PID = re.compile(r"(?:Killed process |pid[=: ]+|Process )(\d+)")
@@ -27,7 +33,7 @@ def dead_member(situation: Situation) -> Judgement | None:
     culprits = tuple(_one_each([*dead, *(blocked.culprits if blocked else ())]))
     named = {culprit.process for culprit in culprits}
     waiting = tuple(p for p in situation.trainers if p.key not in named)
-    chain = (f"{names_of(waiting)} wait for {', '.join(sorted(named))}",) if waiting else ()
+    chain = (waiting_for(waiting, "", ", ".join(sorted(named))),) if waiting else ()
     return Judgement(
         "crashed", f"{culprits[0].process} is gone: {culprits[0].why}", culprits, chain
     )

@@ -8,7 +8,7 @@ from watchdog.situation import Situation
 from watchdog.situation.engine_history import EngineHistory
 from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict.groups import class_key, phrase
-from watchdog.verdict.judgement import Judgement, accused, name_of, names_of
+from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
 from watchdog.waits.patterns import WaitKind
 
 _OWN_FAULT: tuple[WaitKind, ...] = (
@@ -109,7 +109,7 @@ def _odd_worker(situation: Situation) -> Judgement | None:
     )
     chain = (
         *_callers(situation, odd[0]),
-        f"{names_of(peers)} wait in {what.operation} for {names_of(odd)}",
+        waiting_for(peers, what.operation, names_of(odd)),
     )
     return Judgement(
         "hung",
@@ -182,12 +182,25 @@ def complaint(situation: Situation, history: EngineHistory) -> tuple[str, str] |
             f"flush_cache: {line}",
             f"refused {len(history.refused_flush)} flushes, last `{line}`",
         )
-    if history.is_paused and history.holds_requests and waits_for_engine:
+    if (
+        history.is_paused
+        and history.holds_requests
+        and waits_for_engine
+        and not in_update(situation)
+    ):
         line = history.holds_requests[-1].text[:160]
         pause = history.last("pause")
         begun = f"pause_generation: {pause.event.text[:120]}; " if pause else ""
         return f"{begun}{line}", f"was paused and never resumed: `{line}`"
     return None
+
+
+def in_update(situation: Situation) -> bool:
+    """Whether a trainer is still inside the sync that paused the engine."""
+    inside = [p for p in situation.trainers if p.position is not None and p.position.section]
+    return bool(
+        inside or situation.at(r"update_weights|sync_weights|send_weights|broadcast_weights")
+    )
 
 
 def _accused(situation: Situation, history: EngineHistory, where: str, why: str) -> Culprit:
@@ -212,12 +225,9 @@ def _callers(
     name = name_of(engine) if engine is not None else f"engine {index}"
     waiting = tuple(p for p in situation.doing(*WAITING_TOGETHER) if p not in callers)
     chain = (
-        [
-            f"{names_of(waiting)} wait in"
-            f" {situation.wait(waiting[0]).operation} for {names_of(callers)}"
-        ]
+        [waiting_for(waiting, situation.wait(waiting[0]).operation, names_of(callers))]
         if waiting
         else []
     )
     wait = situation.wait(callers[0])
-    return (*chain, f"{names_of(callers)} wait in {wait.operation} ({wait.peer}) for {name}")
+    return (*chain, waiting_for(callers, f"{wait.operation} ({wait.peer})", name))

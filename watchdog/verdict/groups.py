@@ -30,7 +30,7 @@ _WORDS = {
     "idle": "idle ({op})",
     "stopped": "stopped",
     "dead": "dead ({op})",
-    "no_answer": "not answering",
+    "no_answer": "not heard of",
     "unknown": "in {op}",
 }
 

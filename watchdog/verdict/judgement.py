@@ -93,3 +93,10 @@ def rank_range(ranks: list[int]) -> str:
             spans.append([rank, rank])
     text = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
     return f"rank {text}" if len(ranks) == 1 else f"ranks {text}"
+
+
+def waiting_for(waiting: tuple[Process, ...], what: str, whom: str) -> str:
+    """One link of a chain: `ranks 0-1 wait in barrier for rank 2`."""
+    verb = "waits" if len(waiting) == 1 else "wait"
+    place = f" in {what}" if what else ""
+    return f"{names_of(waiting)} {verb}{place} for {whom}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watchdog.evidence import LogEvent, Process
 from watchdog.situation import Situation, lines
-from watchdog.verdict.judgement import Judgement, accused, accused_by_log, names_of
+from watchdog.verdict.judgement import Judgement, accused, accused_by_log, waiting_for
 
 
 def unreachable_address(situation: Situation) -> Judgement | None:
@@ -23,10 +23,7 @@ def unreachable_address(situation: Situation) -> Judgement | None:
     )
     waiting = tuple(p for p in builders if p is not process)
     chain = (
-        (
-            f"{names_of(waiting)} wait in"
-            f" {situation.wait(waiting[0]).operation} for {culprit.process}",
-        )
+        (waiting_for(waiting, situation.wait(waiting[0]).operation, culprit.process),)
         if waiting
         else ()
     )

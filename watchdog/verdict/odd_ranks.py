@@ -8,7 +8,7 @@ from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict import targets
 from watchdog.verdict.duration import lasted
 from watchdog.verdict.groups import phrase
-from watchdog.verdict.judgement import Judgement, accused, name_of, names_of
+from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
 from watchdog.waits.patterns import WaitKind
 
 SURE: tuple[WaitKind, ...] = ("stopped", "paused_memory", "gil_held")
@@ -115,4 +115,4 @@ def _chain(situation: Situation, found: tuple[Process, ...]) -> tuple[str, ...]:
     if not waiting:
         return ()
     operation = situation.wait(waiting[0]).operation
-    return (f"{names_of(waiting)} wait in {operation} for {names_of(found)}",)
+    return (waiting_for(waiting, operation, names_of(found)),)

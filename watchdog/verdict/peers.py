@@ -8,7 +8,14 @@ from watchdog.situation import Situation
 from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict.duration import lasted
 from watchdog.verdict.groups import class_key, phrase
-from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, rank_range
+from watchdog.verdict.judgement import (
+    Judgement,
+    accused,
+    name_of,
+    names_of,
+    rank_range,
+    waiting_for,
+)
 
 _LAUNCHING = r"ncclLocalOpAppend|ncclProxySaveOp"
 
@@ -33,9 +40,7 @@ def different_collectives(situation: Situation) -> Judgement | None:
         for p in behind
     )
     first = situation.wait(waiting[0]) if waiting else None
-    chain = (
-        (f"{names_of(waiting)} wait in {first.operation} for {names_of(behind)}",) if first else ()
-    )
+    chain = (waiting_for(waiting, first.operation, names_of(behind)),) if first else ()
     reason = (
         f"{names_of(behind)}: {phrase(situation.wait(behind[0]))}, while the others are elsewhere."
     )
@@ -92,7 +97,7 @@ def _absent(situation: Situation, missing: list[int], members: tuple[Process, ..
         "hung",
         f"{rank_range(missing)} never came to the {operation} of the others.",
         culprits,
-        (f"{names_of(members)} wait in {operation} for {rank_range(missing)}",),
+        (waiting_for(members, operation, rank_range(missing)),),
     )
 
 
@@ -110,6 +115,6 @@ def lagging(situation: Situation) -> Judgement | None:
         for p in found
     )
     others = tuple(p for p in situation.trainers if p not in found)
-    chain = (f"{names_of(others)} wait in the collective for {names_of(found)}",) if others else ()
+    chain = (waiting_for(others, "the collective", names_of(found)),) if others else ()
     reason = f"{names_of(found)}: {phrase(situation.wait(found[0]))}, and behind the others."
     return Judgement("hung", reason, culprits, chain)

@@ -8,7 +8,7 @@ from watchdog.situation.pace import pace_of
 from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict import targets
 from watchdog.verdict.groups import phrase
-from watchdog.verdict.judgement import Judgement, accused, name_of, names_of
+from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
 
 
 def movers(situation: Situation) -> tuple[Process, ...]:
@@ -33,7 +33,7 @@ def moving(situation: Situation) -> Judgement | None:
         for p in found
     )
     waiting = tuple(p for p in situation.trainers if p not in found)
-    chain = (f"{names_of(waiting)} wait for {names_of(found)}",) if waiting else ()
+    chain = (waiting_for(waiting, "", names_of(found)),) if waiting else ()
     how = situation.movements[found[0].key].how
     reason = f"{names_of(found)}: {phrase(situation.wait(found[0]))}, and it moves ({how})."
     return Judgement("slow", reason, culprits, chain, progress=_pace(situation, found) or how)

@@ -8,7 +8,7 @@ from watchdog.evidence import Process
 from watchdog.situation import Situation
 from watchdog.verdict.duration import lasted
 from watchdog.verdict.groups import phrase
-from watchdog.verdict.judgement import Judgement, accused, name_of, names_of
+from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
 
 _ENGINE = re.compile(r"engine[ _]?(\d+)\b")
 _URL_PORT = re.compile(r"https?://[\w.\-\[\]:]*?:(\d{2,5})\b")
@@ -57,10 +57,7 @@ def end_of_chain(
     caller = callers[0]
     wait = situation.wait(caller)
     chain = (
-        [
-            f"{names_of(waiting)} wait in"
-            f" {situation.wait(waiting[0]).operation} for {names_of(callers)}"
-        ]
+        [waiting_for(waiting, situation.wait(waiting[0]).operation, names_of(callers))]
         if waiting
         else []
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from watchdog.findings import Group, Verdict
 from watchdog.situation import Situation
-from watchdog.verdict import deaths, engines, errors, network, odd_ranks, peers, progress
+from watchdog.verdict import deaths, engines, errors, network, odd_ranks, peers, progress, spoken
 from watchdog.verdict.groups import groups_of
 from watchdog.verdict.judgement import Judgement
 
@@ -21,7 +21,9 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     peers.lagging,
     odd_ranks.odd_rank,
     peers.different_collectives,
+    spoken.missing_by_name,
     peers.same_collective,
+    spoken.behind_by_count,
 )
 """A dead member explains every other frame; an error that came first explains every wait; what the
 kernel says is sure; what moves is not hung; then the odd one out, and the end of its chain."""

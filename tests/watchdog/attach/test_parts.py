@@ -76,7 +76,7 @@ def test_flags_are_those_of_the_driver_then_of_the_ranks_then_of_the_engines():
     job = job_of(
         member(11, "python train.py --colocate --lr 1", rank=0, key="rank 0"),
         member(12, "python train.py --colocate --lr 1", rank=1, key="rank 1"),
-        member(13, "python -m sglang.launch_server --lr 9 --tp-size 2", role="engine", key="engine 0"),
+        member(13, "python -m sglang.launch_server --lr 9 --tp-size 2", "engine", key="engine 0"),
     )
 
     flags = {flag.name: flag for flag in flags_of(job)}

@@ -33,7 +33,8 @@ def test_the_ranks_of_all_nodes_are_in_the_verdict_of_the_job(tmp_path):
         first = 2 * number
         evidence = node(number, rank(first, 100), rank(first + 1, 101))
         (folder / "evidence.json").write_text(evidence_to_json(evidence))
-        (folder / "report.md").write_text("# HUNG: rank 9 holds up all\n\nwords\n\n| | |\n| --- | --- |\n")
+        report = "# HUNG: rank 9 holds up all\n\nwords\n\n| | |\n| --- | --- |\n"
+        (folder / "report.md").write_text(report)
 
     merged = evidence_from_paths([tmp_path / "out-0", tmp_path / "out-1"])
 

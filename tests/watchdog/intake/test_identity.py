@@ -151,3 +151,14 @@ def test_a_torchrun_prefix_is_a_local_rank_that_the_file_overrules(read_files):
     events = read_files({"n1_rank9.log": line, "job.log": line}).log_events
 
     assert {(e.file, e.rank) for e in events} == {("n1_rank9.log", 9), ("job.log", 1)}
+
+
+def test_files_pasted_into_one_keep_their_names(read_files):
+    text = (
+        f"==> rank4.txt <==\n{dump(41, 'ray::FSDPActor.x')}==> go.sh <==\npython t.py --aa 1 --bb\n"
+    )
+
+    evidence = read_files({"everything": text})
+
+    assert by_pid(evidence)[41].rank == 4
+    assert {flag.name for flag in evidence.flags} == {"aa", "bb"}

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 PYSPY = """\
 Process 812: ray::LoraActor.push
 Python v3.12.3 (/usr/bin/python3.12)
@@ -195,3 +197,33 @@ def test_a_dump_printed_through_a_log_prefix_is_read(read_files):
     process = next(p for p in read_files({"job.log": text}).processes if p.pid == 812)
 
     assert len(process.stacks[0].threads) == 3
+
+
+@pytest.mark.parametrize("noise", ["", "wandb: syncing", "UserWarning: old", "\n\nplain words"])
+def test_a_traceback_survives_noise_between_its_lines(read_files, noise):
+    text = (
+        'Traceback (most recent call last):\n  File "a.py", line 4, in push\n'
+        f'{noise}\n  File "b.py", line 9, in send\nRuntimeError: pidfd_getfd: Operation denied\n'
+        "[2026-05-05 10:00:03] Received sigquit from a child process.\n"
+    )
+
+    events = {event.kind: event for event in read_files({"s.log": text}).log_events}
+
+    assert events["traceback"].fields["exception"] == "RuntimeError"
+    assert events["traceback"].fields["function"] == "send"
+    assert {"cuda_ipc_refused", "engine_child_failed"} <= set(events)
+
+
+def test_a_remote_error_of_ray_keeps_task_and_innermost_exception(read_files):
+    text = (
+        'Traceback (most recent call last):\n  File "a.py", line 4, in push\n    get(x)\n'
+        "ray.exceptions.RayTaskError(TimeoutError): ray::Engine.flush() (pid=88, ip=10.0.0.3, x)\n"
+        '  File "e.py", line 46, in flush\n    raise TimeoutError("no")\nTimeoutError: no\n'
+    )
+
+    events = read_files({"s.log": text}).log_events
+    fields = next(event.fields for event in events if event.kind == "traceback")
+
+    assert (fields["exception"], fields["message"]) == ("TimeoutError", "no")
+    assert (fields["task"], fields["task_pid"]) == ("ray::Engine.flush", "88")
+    assert fields["function"] == "flush"

@@ -11,6 +11,8 @@ from watchdog.masking import mask_text
 
 LINE_LITERALS = ("Traceback (most recent call last)",)
 MAX_FRAMES_KEPT = 40
+# Lines of somebody else without a prefix, and empty ones, that may stand inside a traceback.
+MAX_FOREIGN = 24
 
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,1000})", line (?P<line>\d{1,8}), in (?P<name>.+)$')
 _EXCEPTION = re.compile(
@@ -25,18 +27,22 @@ def opens(text: str) -> bool:
 
 
 def continues(text: str, block: Block) -> bool:
-    """Indented lines, the exception's line, and the frames of a remote error behind it."""
-    if not text.strip():
-        return False
-    if text[0] in " \t":
+    """Indented lines, the exception's line, the frames of a remote error, and a little noise."""
+    if text[:1] in (" ", "\t") and text.strip():
         return True
+    ended = len(block.lines) > 1 and any(_is_exception(line) for line in block.lines[1:])
+    if not text.strip():
+        return not ended and _num_foreign(block) < MAX_FOREIGN
     if opens(text):
         return False
-    previous = block.lines[-1]
-    if len(block.lines) > 1 and previous[:1] not in (" ", "\t", ""):
-        # The exception's line was read. Ray prints the remote frames behind it.
-        return bool(_EXCEPTION.match(text)) and _is_exception(text) and _has_frame(block)
-    return _EXCEPTION.match(text) is not None
+    if ended:
+        # Ray prints the remote frames behind the exception, and the exception again.
+        return _is_exception(text) and _has_frame(block)
+    return _is_exception(text) or _num_foreign(block) < MAX_FOREIGN
+
+
+def _num_foreign(block: Block) -> int:
+    return sum(line[:1] not in (" ", "\t") for line in block.lines[1:])
 
 
 def parse(block: Block, parts: Parts) -> None:
@@ -72,12 +78,11 @@ def parse(block: Block, parts: Parts) -> None:
         fields={name: value for name, value in fields.items() if value},
     )
     parts.add_event(event)
-    for end in ends[-3:]:
+    # Other lines that got between, and the last line itself, mean what they mean anywhere.
+    for end in ends[-MAX_FOREIGN - 2 :]:
         for kind, more in KNOWN_LINES.events(end):
-            if kind != "error":
-                parts.add_event(
-                    RawEvent(kind, event.text, event.file, event.line, event.moment, who, more)
-                )
+            text = mask_text(end)[:2000]
+            parts.add_event(RawEvent(kind, text, event.file, event.line, event.moment, who, more))
 
 
 def _is_exception(text: str) -> bool:
@@ -85,8 +90,10 @@ def _is_exception(text: str) -> bool:
     if not match:
         return False
     name = match["type"]
+    if name.endswith("Warning"):
+        return False
     return name.split("(")[0].endswith(
-        ("Error", "Exception", "Interrupt", "Exit", "Warning", "Timeout", "Empty", "Failure")
+        ("Error", "Exception", "Interrupt", "Exit", "Timeout", "Empty", "Failure")
     ) or ("." in name and name.rsplit(".", 1)[-1][:1].isupper())
 
 
