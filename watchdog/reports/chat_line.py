@@ -21,8 +21,10 @@ def render(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | No
         parts.append(f"{label} in {wording.short_where(culprit.where)}")
     if not diagnosis.verdict.culprits:
         parts.append(diagnosis.verdict.reason)
-    for group in wording.waiting_groups(diagnosis)[:1]:
-        parts.append(f"{wording.group_label(group)}: {group.doing}")
+    groups = wording.waiting_groups(diagnosis)
+    if groups:
+        most = max(groups, key=lambda group: len(group.ranks))
+        parts.append(f"{wording.group_label(most)}: {most.doing}")
     if diagnosis.causes:
         cause = diagnosis.causes[0]
         parts.append(f"cause {wording.cause_label(cause)} ({cause.rule})")
