@@ -68,7 +68,9 @@ def _numbers(
     ports = [int(port) for port in _URL_PORT.findall(next(filter(None, told), ""))]
     given: dict[int, tuple[int, str]] = {}
     for one in engines:
+        started = [m for m in job.members if m.seen.parent == one.seen.pid]
         known = _given(one, ports, connections)
+        known = known or next(filter(None, (_given(m, ports, connections) for m in started)), None)
         if known is not None and known[0] not in {number for number, _ in given.values()}:
             given[one.seen.pid] = known
     taken = {number for number, _ in given.values()}

@@ -18,7 +18,8 @@ from watchdog.discovery.jobs import Job, Member
 from watchdog.discovery.titles import actor_index
 
 _RANK_IN_PATH = re.compile(r"rank[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
-_FLAG = re.compile(r"--actor-num-(?:nodes|gpus-per-node)[ =](\d{1,6})\b")
+_NODES = re.compile(r"--actor-num-nodes[ =](\d{1,6})\b")
+_PER_NODE = re.compile(r"--actor-num-gpus-per-node[ =](\d{1,6})\b")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -72,9 +73,9 @@ def world_size(job: Job, boxes: Sequence[Box]) -> int | None:
         if sizes := [int(text) for text in told if text.isdigit()]:
             return max(sizes)
     for member in job.of("driver"):
-        numbers = [int(number) for number in _FLAG.findall(member.seen.line)]
-        if len(numbers) == 2:
-            return numbers[0] * numbers[1]
+        nodes, per_node = (kind.search(member.seen.line) for kind in (_NODES, _PER_NODE))
+        if per_node:
+            return int(per_node[1]) * (int(nodes[1]) if nodes else 1)
     return None
 
 

@@ -97,6 +97,28 @@ def test_engines_that_nothing_numbers_are_numbered_by_their_start_and_it_is_said
     assert "guessed" in by_of(placed, 31)
 
 
+def test_the_server_that_an_engine_started_tells_its_number(node):
+    node.add(11, TITLE, RAY_JOB_ID="01", RANK="0", WORLD_SIZE="1")
+    for pid, number in ((13, 1), (15, 0)):
+        node.add(pid, "ray::SGLangEngine", RAY_JOB_ID="01")
+        node.add(pid + 1, f"python -m miles.rollout.engine_server --engine-index {number}", pid)
+
+    assert node.keys() == {
+        11: "rank 0", 15: "engine 0", 16: "engine 0 server", 13: "engine 1", 14: "engine 1 server",
+    }  # fmt: skip
+
+
+def test_the_drivers_flags_tell_the_number_of_ranks(node):
+    node.add(6, "python train.py --actor-num-gpus-per-node 2 --lr 1", RAY_JOB_ID="01")
+    for pid in (11, 12):
+        node.add(pid, TITLE, RAY_JOB_ID="01")
+
+    placed = node.placed()
+
+    assert placed.world_size == 2
+    assert [m.key for m in placed.job.of("trainer")] == ["rank 0", "rank 1"]
+
+
 def test_workers_that_ray_started_belong_to_the_engine_they_are_connected_to(node):
     node.add(11, TITLE, RAY_JOB_ID="01")
     node.add(20, "ray::VLLMServerActor.generate", RAY_JOB_ID="01")
