@@ -9,7 +9,7 @@ from tests.rules.building import engine, files, flags, live, log, position, rank
 from watchdog.diagnosis import diagnose
 from watchdog.evidence import ActivitySample, Mark, Socket
 from watchdog.findings import Finding
-from watchdog.policy import admitted
+from watchdog.policy import admitted, yielding
 from watchdog.rules import RULES
 from watchdog.situation import Situation
 from watchdog.situation.pace import pace_of
@@ -208,3 +208,29 @@ def test_a_counter_gives_rate_and_estimated_end() -> None:
     text = pace_of([counted(0.0, 10), counted(10.0, 30)])  # type: ignore[list-item]
 
     assert text == "bucket 30/100, 2 a second, about 35 s to go"
+
+
+def test_a_general_rule_yields_to_a_specific_one() -> None:
+    general = Finding("engine-never-answers", "engine_rpc_stuck", "likely", "")
+    specific = Finding("gil-held", "gil_held", "confirmed", "")
+
+    beside = yielding([specific, general], {"engine-never-answers"})
+    alone = yielding([general], {"engine-never-answers"})
+
+    assert [f.confidence for f in beside] == ["confirmed", "possible"]
+    assert [f.confidence for f in alone] == ["likely"]
+
+
+def test_what_to_collect_names_the_suspect_by_its_process() -> None:
+    odd = rank(2, "load_rows (my/load.py:3)\nmain (train.py:9)", pid=4711)
+
+    asked = diagnose(live(*in_barrier(0, 1, 3), odd)).collect_next
+
+    assert any("--native --pid 4711" in command for command in asked)
+    assert any("second sample of rank 2" in command.lower() for command in asked)
+
+
+def test_a_confirmed_cause_needs_nothing_more() -> None:
+    gone = rank(2, status="dead", status_detail="killed by signal 9", position=position("sync"))
+
+    assert diagnose(live(*in_barrier(0, 1, 3), gone)).collect_next == ()

@@ -55,10 +55,11 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     if not peers.everybody_is_described(situation):
         return None
     numbered = waits[0].sequence is not None or equal
+    complete = len(waits) == situation.world_size
     return finding(
         __name__,
         CAUSE_CLASS,
-        "likely" if numbered else "possible",
+        "likely" if numbered and complete else "possible",
         "All ranks are in the same collective.",
         [f"{len(waits)} ranks in {waits[0].operation} at {waits[0].where}"],
     )

@@ -19,6 +19,7 @@ WAITING_TOGETHER: frozenset[WaitKind] = frozenset({"collective", "rendezvous", "
 """Kinds of wait that end when the peers come."""
 
 
+_COUNTED = frozenset({"engine_load", "http_access", "progress", "gpu_utilization", "ray_idle"})
 _ENGINE_KINDS = ("engine_control", "engine_load", "requests_held")
 
 
@@ -104,6 +105,14 @@ class Situation:
         """Whether every process moves, by key."""
         return {p.key: self._movement(p) for p in self.evidence.processes}
 
+    @cached_property
+    def _loads_by_pid(self) -> dict[int | None, tuple[LogEvent, ...]]:
+        found: dict[int | None, list[LogEvent]] = {}
+        for event in self.evidence.log_events:
+            if event.kind == "engine_load" and event.pid is not None:
+                found.setdefault(event.pid, []).append(event)
+        return {pid: tuple(events) for pid, events in found.items()}
+
     def _movement(self, process: Process) -> Movement:
         seen = movement(process, self.wait(process).kind)
         if seen.moving or self.wait(process).kind in (
@@ -113,10 +122,7 @@ class Situation:
             "gil_held",
         ):
             return seen
-        own = [
-            e for e in self.evidence.log_events if process.pid is not None and e.pid == process.pid
-        ]
-        loads = tuple(e for e in own if e.kind == "engine_load")
+        loads = self._loads_by_pid.get(process.pid, ())
         if loads and counts_on(loads):
             return Movement(True, f"its engine generates: {loads[-1].text[:160]}")
         return seen
@@ -135,7 +141,12 @@ class Situation:
     def log(self, expression: str | re.Pattern[str]) -> tuple[LogEvent, ...]:
         """The log lines whose text matches."""
         wanted = re.compile(expression) if isinstance(expression, str) else expression
-        return lines.matching(self.evidence.log_events, wanted)
+        return lines.matching(self._told, wanted)
+
+    @cached_property
+    def _told(self) -> tuple[LogEvent, ...]:
+        """The lines whose text says more than their fields."""
+        return tuple(e for e in self.evidence.log_events if e.kind not in _COUNTED)
 
     @cached_property
     def switches(self) -> Switches:

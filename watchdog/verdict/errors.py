@@ -26,11 +26,19 @@ def earliest_error(situation: Situation) -> Judgement | None:
 
 def fatal_error(situation: Situation) -> LogEvent | None:
     """The first error that its writer did not survive, `None` where there is none."""
+    if "fatal_error" not in situation.memo:
+        situation.memo["fatal_error"] = _fatal_error(situation)
+    found: LogEvent | None = situation.memo["fatal_error"]
+    return found
+
+
+def _fatal_error(situation: Situation) -> LogEvent | None:
     late = situation.logs.first_time_out
+    signs = [e for e in situation.evidence.log_events if _is_sign_of_life(e)]
     for event in situation.logs.errors:
         if late is not None and situation.logs.is_later(event, late):
             continue
-        if _is_member(situation, event) and not _survived(situation, event):
+        if _is_member(situation, event) and not _survived(situation, event, signs):
             return event
     return None
 
@@ -38,24 +46,25 @@ def fatal_error(situation: Situation) -> LogEvent | None:
 def _is_member(situation: Situation, event: LogEvent) -> bool:
     if event.rank is not None or event.engine is not None:
         return True
-    return any(
-        p.pid == event.pid and p.role in ("trainer", "engine", "engine_worker")
-        for p in situation.evidence.processes
-        if p.pid is not None
+    members = ("trainer", "engine", "engine_worker")
+    return event.pid is not None and any(
+        p.pid == event.pid and p.role in members for p in situation.evidence.processes
     )
 
 
-def _survived(situation: Situation, event: LogEvent) -> bool:
-    """Whether its writer did useful work afterwards: a finished sync, an answered request."""
-    for later in situation.evidence.log_events:
-        if not _same_writer(event, later) or not situation.logs.is_later(later, event):
-            continue
-        if lines.SYNC_END.search(later.text):
-            return True
-        found = lines.REQUEST.search(later.text) if event.engine is not None else None
-        if found and found["status"] == "200" and not lines.HEALTH.search(found["path"]):
-            return True
-    return False
+def _is_sign_of_life(event: LogEvent) -> bool:
+    """Whether the line tells of useful work: a finished sync, an engine's answered request."""
+    if lines.SYNC_END.search(event.text):
+        return True
+    found = lines.REQUEST.search(event.text) if event.engine is not None else None
+    return bool(found and found["status"] == "200" and not lines.HEALTH.search(found["path"]))
+
+
+def _survived(situation: Situation, event: LogEvent, signs: list[LogEvent]) -> bool:
+    """Whether its writer did useful work afterwards."""
+    return any(
+        _same_writer(event, later) and situation.logs.is_later(later, event) for later in signs
+    )
 
 
 def _same_writer(event: LogEvent, later: LogEvent) -> bool:
