@@ -105,12 +105,13 @@ def run_name(environ: Mapping[str, str]) -> str:
     parent process and the rendezvous port; this process.
     """
     given = environ.get(RUN_VARIABLE, "").strip()
-    if given:
-        return _as_name(given)
-    if environ.get("RAY_JOB_ID"):
-        return _as_name(f"ray-{_ray_session()}-{environ['RAY_JOB_ID']}")
     restarts = environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     attempt = "" if restarts == "0" else f"-restart{restarts}"
+    if given:
+        # A launcher may have named the run before any restart, or a rank after it.
+        return _as_name(given if given.endswith(attempt) else given + attempt)
+    if environ.get("RAY_JOB_ID"):
+        return _as_name(f"ray-{_ray_session()}-{environ['RAY_JOB_ID']}")
     if environ.get("SLURM_JOB_ID") and "SLURM_PROCID" in environ:
         step = environ.get("SLURM_STEP_ID", "0")
         return _as_name(f"slurm-{environ['SLURM_JOB_ID']}-{step}{attempt}")

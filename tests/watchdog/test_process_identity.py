@@ -69,3 +69,12 @@ def test_ranks_of_one_agent_agree_and_differ_from_the_next_job():
 def test_a_name_cannot_leave_the_folder():
     assert run_name({"MILES_WATCHDOG_RUN": "../../etc/passwd"}) == "etc-passwd"
     assert run_name({"MILES_WATCHDOG_RUN": "/"}) == "run"
+
+
+def test_a_restart_of_a_run_that_its_launcher_named_is_another_run():
+    environ = {"MILES_WATCHDOG_RUN": "job", "TORCHELASTIC_RESTART_COUNT": "1"}
+
+    first = run_name(environ)
+
+    assert first == "job-restart1"
+    assert run_name(environ | {"MILES_WATCHDOG_RUN": first}) == first

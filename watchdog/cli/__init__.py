@@ -1,8 +1,6 @@
 """The command line: `miles-watchdog SUBCOMMAND`, one module each.
 
-Exit statuses: 0 done (for `diagnose` and `attach`: a cause was named), 1 the command failed, or
-another verdict than expected was reached (`demo`), or there is a hazard (`check --strict`), 2 the
-input or the command line was unusable, 3 no cause could be named, 70 a fault of this program.
+What the statuses mean that it exits with stands in `watchdog.exit_status`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watchdog.cli.telling import EXIT_NO_CAUSE, tell, write
+from watchdog.cli.telling import tell, write
+from watchdog.exit_status import NO_CAUSE
 
 if TYPE_CHECKING:
     from watchdog.evidence import Evidence
@@ -87,7 +88,7 @@ def command(
     is_machine_readable = as_json or as_markdown
     click.echo("\nOne line to paste into a chat:", err=is_machine_readable)
     click.echo(chat_line.render(evidence, diagnosis, None), nl=False, err=is_machine_readable)
-    sys.exit(0 if diagnosis.causes else EXIT_NO_CAUSE)
+    sys.exit(0 if diagnosis.causes else NO_CAUSE)
 
 
 def _progress(text: str) -> None:

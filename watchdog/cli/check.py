@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from watchdog.exit_status import FAILED
+
 if TYPE_CHECKING:
     from watchdog.static_checks.hazards import Hazard
 
-EXIT_HAZARD = 1
 _COLOURS = {"certain": "red", "likely": "yellow", "suspect": "cyan"}
 
 
@@ -80,7 +81,7 @@ def command(
     else:
         _print(hazards, len(read.evidence.flags), len(read.evidence.environment))
     failed = strict and any(hazard.confidence != "suspect" for hazard in hazards)
-    sys.exit(EXIT_HAZARD if failed else 0)
+    sys.exit(FAILED if failed else 0)
 
 
 def _print(hazards: Sequence[Hazard], num_flags: int, num_variables: int) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watchdog.cli.telling import EXIT_NO_CAUSE, tell, write
+from watchdog.cli.telling import tell, write
+from watchdog.exit_status import NO_CAUSE
 
 if TYPE_CHECKING:
     from watchdog.intake.sources import Progress
@@ -54,7 +55,7 @@ def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: P
     tell(evidence, diagnosis, as_json, as_markdown)
     if output is not None:
         write(evidence, diagnosis, output)
-    sys.exit(0 if diagnosis.causes else EXIT_NO_CAUSE)
+    sys.exit(0 if diagnosis.causes else NO_CAUSE)
 
 
 @contextlib.contextmanager

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from watchdog.evidence import Evidence
     from watchdog.findings import Diagnosis
 
-EXIT_NO_CAUSE = 3
-
 
 def tell(evidence: Evidence, diagnosis: Diagnosis, as_json: bool, as_markdown: bool) -> None:
     """Print the report: for the terminal, or in the format that was asked for."""

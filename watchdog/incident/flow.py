@@ -304,11 +304,11 @@ class _Stalled:
         if not abort.is_still_stalled(self._context):
             self._seams.notice(f"{self._context.section} went on: this rank is not ended")
             return
-        self._seams.notice(
-            f"ending {_name(self._context)} with status {STALLED}: "
-            f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall; "
-            f"report: {result.report or 'none'}"
-        )
+        ending = f"ending {_name(self._context)} with status {STALLED}"
+        if result.is_leader or result.report is None:
+            why = f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall"
+            ending += f": {why}; report: {result.report or 'none'}"
+        self._seams.notice(ending)
         if self._is_first_of_host():
             self._end_the_others()
         self._seams.end_this_process()
