@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from watchdog.discovery.titles import role_by_process_name
 from watchdog.evidence import ProcessStatus
 from watchdog.intake.flags import PAIR, flag
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
-from watchdog.intake.prefixes import role_by_process_name, who_by_process_name
+from watchdog.intake.prefixes import who_by_process_name
 
 _WORKER = re.compile(r"(?:scheduler|Worker|worker)[_-]?(?:TP)?(\d{1,4})$")
 

@@ -35,7 +35,7 @@ from watchdog.signs.weights import (
     reads_weights,
     weight_read_errors,
 )
-from watchdog.situation import Situation
+from watchdog.situation import Situation, lines
 
 CAUSE_CLASS: Final = "missing_backup"
 FLAGS = (
@@ -92,7 +92,11 @@ def _by_flags_and_place(situation: Situation, flags: list[str]) -> Finding | Non
         CAUSE_CLASS,
         "likely",
         "A rank is stuck in the weight read, and the flags leave no host copy.",
-        [*(seen(situation, p) for p in readers), *flags],
+        [
+            *(seen(situation, p) for p in readers),
+            *(quoted(e) for e in situation.log(lines.TRAINER_SLEEP)[-1:]),
+            *flags,
+        ],
         culprits=readers,
     )
 

@@ -34,7 +34,7 @@ from watchdog.signs.weights import (
     reads_weights,
     weight_read_errors,
 )
-from watchdog.situation import Situation
+from watchdog.situation import Situation, lines
 
 CAUSE_CLASS: Final = "paused_memory_read"
 FLAGS = ("offload_train", "colocate", "keep_old_actor", "ref_load", "offload_train_target")
@@ -66,7 +66,10 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "likely",
             "A rank reads weights and does not come back; the trainer sleeps.",
-            [seen(situation, p) for p in readers],
+            [
+                *(seen(situation, p) for p in readers),
+                *(quoted(e) for e in situation.log(lines.TRAINER_SLEEP)[-1:]),
+            ],
             culprits=readers,
         )
     errors = weight_read_errors(situation)

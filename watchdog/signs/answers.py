@@ -43,9 +43,11 @@ def _name(module: str) -> str:
 
 def seen(situation: Situation, process: Process) -> str:
     """What is seen of a process, for a list of supports."""
-    return (
-        f"{name_of(process)}: {phrase(situation.wait(process))} at {situation.wait(process).where}"
-    )
+    wait, moved = situation.wait(process), situation.movements[process.key]
+    text = f"{name_of(process)}: {phrase(wait)} at {wait.where}"
+    if moved.moving is False and moved.between_s:
+        text += f", the same {moved.between_s:.0f} s later"
+    return text
 
 
 def quoted(event: LogEvent) -> str:
