@@ -113,6 +113,11 @@ class RunFolder:
             link = self.ranks / path.name
             if link.is_symlink():
                 link.unlink(missing_ok=True)
+        # A child that ended by `os._exit` cleared nothing up.
+        for path in self.ranks.glob("*.faulthandler"):
+            with contextlib.suppress(OSError):
+                if path.stat().st_size == 0:
+                    path.unlink()
         for folder in (self._local, self._local.parent, self.ranks, self.path, self.path.parent):
             with contextlib.suppress(OSError):
                 folder.rmdir()

@@ -145,6 +145,19 @@ def test_a_dead_child_of_a_rank_keeps_nothing_alive(folder, tmp_path):
     assert list((tmp_path / "shm").iterdir()) == []
 
 
+def test_the_last_one_out_removes_empty_stack_files_of_others(folder, tmp_path):
+    first = folder()
+    box = first.create_blackbox()
+    first.prepare(box)
+    (first.ranks / "other-7.faulthandler").touch()
+    (first.ranks / "other-8.faulthandler").write_text("Thread 0x1")
+
+    box.exited()
+    first.leave()
+
+    assert [path.name for path in first.ranks.iterdir()] == ["other-8.faulthandler"]
+
+
 def test_what_a_killed_run_left_in_shared_memory_goes_into_its_folder(folder, tmp_path):
     killed = folder(pid=parent_of_nobody())
     box = killed.create_blackbox()
