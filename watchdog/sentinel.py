@@ -78,9 +78,9 @@ class Box:
         return endings.start_ticks(self.pid) == self.ticks
 
     def is_silent(self, now_s: float) -> bool:
-        """Whether its watchdog thread does not run, though it once did."""
+        """Whether its watchdog thread does not run, or never came to."""
         (beat_s,) = layout.HEARTBEAT.unpack_from(self._memory, layout.HEARTBEAT_AT)
-        return beat_s > 0 and bool(now_s - beat_s > _SILENT_AFTER_S)
+        return bool(now_s - beat_s > _SILENT_AFTER_S)
 
     def late_section(self, now_s: float) -> tuple[int, int] | None:
         """Text number and index of a section that is past its deadline, else `None`."""
