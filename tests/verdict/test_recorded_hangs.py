@@ -61,7 +61,12 @@ ANSWERS: dict[str, tuple[tuple[str, ...], tuple[object, ...], tuple[str, ...], s
         ("killed", "signal 9", "zombie"),
         "engine_dead",
     ),
-    "forked_with_lock_held": (("hung",), ("rank 1",), ("read_from_worker",), None),
+    "forked_with_lock_held": (
+        ("hung",),
+        ("rank 1",),
+        ("read_from_worker",),
+        "lock_deadlock",
+    ),
     "gather_against_send": (
         ("hung",),
         ("rank 0",),

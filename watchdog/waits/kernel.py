@@ -54,6 +54,19 @@ def waits_for_file(thread: ThreadActivity) -> bool:
     return thread.wchan.startswith(FILE_CHANNELS)
 
 
+def only_thread_waits_for_lock(process: Process) -> bool:
+    """Whether the process has one thread, and that one sleeps on a lock: nobody can release it.
+
+    What a fork leaves of a process whose lock another thread held.
+    """
+    sample = last_activity(process)
+    return (
+        sample is not None
+        and len(sample.threads) == 1
+        and sample.threads[0].wchan.startswith("futex")
+    )
+
+
 def is_dead(process: Process) -> bool:
     """Whether the process is gone or a zombie."""
     return process.status in ("dead", "zombie")

@@ -203,6 +203,8 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
             operation=wait.operation or "file input/output",
             note=f"wchan {thread.wchan}",
         )
+    if wait.kind == "unknown" and kernel.only_thread_waits_for_lock(process):
+        return replace(wait, kind="lock", operation="lock", note="wchan futex, no other thread")
     if told is None and open_collective(process) is None and _is_silent(process):
         return replace(wait, kind="no_answer", operation=process.status_detail or "no answer")
     return wait
