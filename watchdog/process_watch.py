@@ -68,6 +68,7 @@ class ProcessWatch:
         self._deadlines = Deadlines(settings)
         self.recorder = Recorder(self._box, self._deadline_of)
         self._duties: NodeDuties | None = None
+        self._is_stopping = False
         self._switch = DeadMansSwitch(self.folder.ranks / f"{self.folder.name}.faulthandler")
         # A disk that hangs must stop neither the heartbeat nor a report.
         self._files = IncidentWorker("weight-sync-watchdog-files")
@@ -155,9 +156,10 @@ class ProcessWatch:
         # Ranks alone: an engine's process has neighbours of its own to keep it.
         if self._box.path is None or self.identity.role != "trainer":
             return
-        # Here, on a thread of ours: what it imports would hold up the training thread.
         from watchdog.node_duties import NodeDuties
 
+        if self._is_stopping:
+            return
         self._duties = NodeDuties(
             self.settings, lambda: self.identity, self._box.path, self.folder.path
         )
@@ -174,6 +176,7 @@ class ProcessWatch:
         return self.identity.rank == self.folder.lowest_rank_here()
 
     def _stop(self) -> None:
+        self._is_stopping = True
         self.monitor.stop(_STOP_TIMEOUT_S)
         self._files.stop(_STOP_TIMEOUT_S)
         # After the thread that starts them: a short program ends before they have begun.

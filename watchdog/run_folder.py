@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import zlib
 from pathlib import Path
 
 from watchdog import dead_runs
@@ -46,7 +47,9 @@ class RunFolder:
         self.run = run
         self.path = Path(os.path.abspath(os.path.expanduser(settings.dir))) / run
         self._identity = identity
-        self._local = _folder_of_this_user(shared_memory) / run
+        # By the folder as well: jobs that were given one name may lie in different ones.
+        distinct = f"{run}.{zlib.crc32(os.fsencode(self.path.parent)):08x}"
+        self._local = _folder_of_this_user(shared_memory) / distinct
         self.name = self._free_name()
 
     @property

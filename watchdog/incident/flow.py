@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from watchdog import abort_order, masking
 from watchdog import capture as capture_package
-from watchdog import masking
 from watchdog.capture import SAMPLE_SOURCES, SOURCES, python_stacks
 from watchdog.capture.job_processes import Found, job_processes
 from watchdog.capture.target import Part, Source, Target, combined
@@ -318,7 +318,7 @@ class _Stalled:
         """Have every rank of the job end itself, then end who cannot, and the engines."""
         engines = self._neighbours.engines()
         if self._context.blackbox is not None:
-            abort.order(self._context.blackbox.parent, engines)
+            abort_order.order(self._context.blackbox.parent, engines)
         other_nodes.order_abort(self._context)
         others = [one for one in members_of(self._context).values() if one.pid != os.getpid()]
         ended = abort.end_others(others, sleep=self._seams.sleep)
