@@ -22,16 +22,16 @@ def record(arguments: object, origin: str, defaults: Mapping[str, Any] | None = 
         origin: The function that validated it.
         defaults: Name to default, where the caller knows them.
     """
-    global _values, _origin
-    _values, _origin = dict(vars(arguments)), origin
+    _keep(dict(vars(arguments)), origin)
     if defaults:
         _defaults.update(defaults)
+    publish()
 
 
 def record_if_none(arguments: object, origin: str) -> None:
     """Keep a copy of the arguments unless validated ones are there already."""
     if not _values and hasattr(arguments, "__dict__"):
-        record(arguments, origin)
+        _keep(dict(vars(arguments)), origin)
 
 
 def record_tree(config: object, origin: str) -> None:
@@ -44,8 +44,23 @@ def record_tree(config: object, origin: str) -> None:
     """
     values = dict(_leaves(config, "", depth=0))
     if values:
-        global _values, _origin
-        _values, _origin = values, origin
+        _keep(values, origin)
+        publish()
+
+
+def _keep(values: dict[str, Any], origin: str) -> None:
+    global _values, _origin
+    _values, _origin = values, origin
+
+
+def publish() -> None:
+    """Let ranks that never see the arguments read them, if this process is no rank itself."""
+    if not _values:
+        return
+    # Here, not at the top: a process that validates nothing needs none of it.
+    from watchdog import flags_file
+
+    flags_file.publish(snapshot)
 
 
 def _leaves(node: Any, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:

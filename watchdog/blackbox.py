@@ -27,6 +27,8 @@ __all__ = ["BlackBox", "BlackBoxReading", "collectives", "position", "read_black
 # Looked up as globals of this module on the hot path, not as attributes of another.
 _EVENTS_AT, _OUTSIDE_AT, _CURRENT_AT = layout.EVENTS_AT, layout.OUTSIDE_AT, layout.CURRENT_AT
 _EVENT_ENDED_AT, _COLLECTIVE_BEGINS = layout.EVENT_ENDED_AT, layout.COLLECTIVE_BEGINS
+_EVENT_TIME_AT, _EVENT_SEQUENCE_AT = layout.EVENT_TIME_AT, layout.EVENT_SEQUENCE_AT
+_TIME = layout.EVENT_ENDED
 
 
 class BlackBox:
@@ -140,6 +142,18 @@ class BlackBox:
             num_bytes, ended_s, version,
         )  # fmt: skip
         return at
+
+    def phase_marked_again(self, at: int, began_s: float, num_marks: int, now_s: float) -> bool:
+        """Count one more mark of the phase whose event is at this place.
+
+        Returns:
+            `False` where the ring has gone round since, and another event lies there.
+        """
+        if _TIME.unpack_from(self._memory, at + _EVENT_TIME_AT)[0] != began_s:
+            return False
+        self._pack_count(self._memory, at + _EVENT_SEQUENCE_AT, num_marks)
+        self._pack_ended(self._memory, at + _EVENT_ENDED_AT, now_s)
+        return True
 
     def section(
         self,

@@ -55,9 +55,12 @@ NUM_TEXTS = 1024
 TEXTS_AT = GROUPS_AT + NUM_GROUPS * GROUP_BYTES
 
 # version, time (s), kind, flags, name, group slot, call site, sequence, bytes, ended (s), version.
+# Of a phase, the sequence is how often it was marked, and `ended` the last of these times.
 EVENT = struct.Struct("<QdHHIIIQQdQ")
 EVENT_ENDED = struct.Struct("<d")
 EVENT_ENDED_AT = EVENT.size - 16
+EVENT_TIME_AT = 8
+EVENT_SEQUENCE_AT = 32
 EVENT_FLAGS = struct.Struct("<H")
 EVENT_FLAGS_AT = 18
 NUM_EVENTS = 512

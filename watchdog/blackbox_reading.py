@@ -15,6 +15,7 @@ from watchdog.evidence import Collective, Mark, Position
 _Memory = bytes | mmap.mmap
 # A record is torn for less than a microsecond; a few fresh looks get past it.
 _LOOKS = 5
+_MAX_LABEL_CHARS = 40
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,17 @@ class GroupReading:
     num_ranks: int
     entered: int
     timeout_s: float
+
+    @property
+    def label(self) -> str:
+        """For people, and the same on every member alone: `gloo_group of ranks 0-3`."""
+        if not self.name:
+            return ""
+        name = self.description or f"group {self.name}"
+        ranks = layout.ranks_text(self.ranks)
+        if len(ranks) > _MAX_LABEL_CHARS or self.num_ranks > len(self.ranks):
+            ranks = f"{self.ranks[0]} and {self.num_ranks - 1} more" if self.ranks else ""
+        return f"{name} of rank{'' if self.num_ranks == 1 else 's'} {ranks}" if ranks else name
 
 
 @dataclass(frozen=True)
@@ -212,7 +224,7 @@ def _as_collective(reading: BlackBoxReading, event: EventReading, now_s: float) 
     finished = event.ended_s > 0 and not event.flags & layout.ASYNC
     return Collective(
         op=event.name,
-        group=group.name if group else "",
+        group=group.label if group else "",
         group_ranks=group.ranks if group else (),
         sequence=event.sequence or None,
         num_bytes=event.num_bytes or None,
@@ -226,13 +238,16 @@ def _mark(reading: BlackBoxReading, event: EventReading, now_s: float) -> Mark:
     parts = []
     if event.kind == "collective":
         group = None if event.group is None else reading.groups.get(event.group)
-        parts += [f"group {group.name or 'default'}"] if group else []
+        parts += [group.label or "default group"] if group else []
         parts += [f"number {event.sequence}"] if event.sequence else []
         parts += ["posted"] if event.flags & layout.ASYNC else []
         parts += ["before the section"] if event.flags & layout.BEFORE_SECTION else []
         took_s = event.ended_s - event.at_s
         parts += [f"took {took_s:.3f} s"] if event.ended_s else ["not returned"]
         parts += [f"at {event.call_site}"] if event.call_site else []
+    elif event.kind == "phase":
+        last_age_s = now_s - event.ended_s if event.sequence > 1 else None
+        return Mark(event.kind, event.name, now_s - event.at_s, "", event.sequence, last_age_s)
     elif event.sequence:
         parts.append(f"number {event.sequence}")
     parts += ["raised"] if event.flags & layout.RAISED else []
@@ -340,5 +355,6 @@ def _last_store_s(
 ) -> float:
     times = [phase_began_s]
     times += [max(event.at_s, event.ended_s) for event in events[-1:]]
+    times += [event.ended_s for event in events if event.kind == "phase"]
     times += [max(collective.at_s, collective.ended_s)] if collective else []
     return max(times)

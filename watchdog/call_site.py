@@ -62,5 +62,18 @@ class CallSites:
 
 
 def _place(frame: FrameType) -> str:
-    path = os.sep.join(frame.f_code.co_filename.split(os.sep)[-4:])
-    return f"{path}:{frame.f_lineno or 0} {frame.f_code.co_name}"
+    return f"{_path(frame)}:{frame.f_lineno or 0} {frame.f_code.co_name}"
+
+
+def _path(frame: FrameType) -> str:
+    """The file from its package on, as the module's name tells; else its last four parts."""
+    spec = frame.f_globals.get("__spec__")
+    module = getattr(spec, "name", None) or frame.f_globals.get("__name__") or ""
+    parts = frame.f_code.co_filename.split(os.sep)
+    is_package = parts[-1] == "__init__.py"
+    depth = module.count(".") + 1 + is_package if isinstance(module, str) else 0
+    inside = parts[-depth:] if depth else []
+    names = module.split(".") if depth else []
+    if len(names) > 1 and inside[: len(names) - 1] == names[:-1]:
+        return os.sep.join(inside)
+    return os.sep.join(parts[-4:])

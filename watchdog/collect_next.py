@@ -17,8 +17,14 @@ def collect_next(
     asked: list[str] = []
     if verdict.unaccounted:
         missing = list(verdict.unaccounted)
+        where = f"Stacks of {rank_range(missing)}: on their nodes run"
+        if situation.evidence.origin == "attach":
+            where += (
+                " `miles-watchdog attach --output DIR`, then `miles-watchdog diagnose` on all"
+                " folders together; or, without it,"
+            )
         asked.append(
-            f"Stacks of {rank_range(missing)}: on their nodes run"
+            f"{where}"
             " `for p in $(pgrep -f 'ray::.*Train|torchrun"
             "|train'); do py-spy dump --native --pid $p; done`"
         )

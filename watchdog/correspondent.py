@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from watchdog import abort_order
 from watchdog.blackbox_reading import position
 from watchdog.exchange import parcel, roster
 from watchdog.exchange.board import Board, BoardError
 from watchdog.exchange.folder import FolderBoard
 from watchdog.exchange.meeting import ASKED
 from watchdog.exchange.store import StoreBoard, default_store_board
-from watchdog.incident import abort, node_evidence
+from watchdog.incident import node_evidence
 from watchdog.incident.leader import Leadership
 from watchdog.incident.members import Member, members
 from watchdog.incident.other_nodes import ABORT, FOLDER
@@ -59,15 +60,14 @@ class Correspondent:
         self._answered: set[str] = set()
 
     def tick(self) -> None:
-        """Do what is due. Does nothing in a job of one node."""
+        """Do what is due."""
         now_s = time.monotonic()
         if now_s < self._next_look_s:
             return
         self._next_look_s = now_s + _LOOK_EVERY_S
         identity = self._identity()
-        # By name: reading all boxes every second would be work for nothing in most jobs.
         ranks = [path.stem for path in self._box.parent.glob("*.blackbox") if path.stem.isdigit()]
-        if len(ranks) >= (identity.world_size or 0) or not self._election.take():
+        if not self._election.take():
             return
         self._election.sign_of_life()
         self._connect(now_s)
@@ -112,7 +112,7 @@ class Correspondent:
 
     def _read(self, board: Board, node: int, now_s: float) -> None:
         if board.has(ABORT):
-            abort.order(self._box.parent, ())
+            abort_order.order(self._box.parent, ())
         note = board.get(ASKED)
         if note is None:
             return

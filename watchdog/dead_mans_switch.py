@@ -32,6 +32,7 @@ class DeadMansSwitch:
         self.path = path
         self._descriptor = -1
         self._is_armed = False
+        self._is_closed = False
 
     def open(self) -> None:
         """Open the file; without it the switch stays off.
@@ -42,7 +43,12 @@ class DeadMansSwitch:
         if not sys.platform.startswith("linux") or "pytest_timeout" in sys.modules:
             return
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        if self._is_closed:
+            return
         self._descriptor = os.open(self.path, flags, 0o644)
+        # A slow disk may keep the opening thread until after the end.
+        if self._is_closed:
+            self.close()
 
     def arm(self, after_s: float) -> None:
         """Let the timer fire in `after_s`, unless the host uses it. Costs one short thread."""
@@ -58,7 +64,8 @@ class DeadMansSwitch:
                 faulthandler.cancel_dump_traceback_later()
 
     def close(self) -> None:
-        """Disarm, and remove the file if nothing was written."""
+        """Disarm for good, and remove the file if nothing was written."""
+        self._is_closed = True
         self.disarm()
         if self._descriptor >= 0:
             is_empty = os.fstat(self._descriptor).st_size == 0

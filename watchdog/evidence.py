@@ -153,12 +153,16 @@ class Mark:
         name: Section, phase or op.
         age_s: How long before the evidence it was written (s).
         detail: Group, sequence number or text, for people.
+        num_marks: How often it was written: a phase that is marked again is counted.
+        last_age_s: The same as `age_s` of the last time, `None` where it was written once.
     """
 
     kind: str
     name: str
     age_s: float
     detail: str = ""
+    num_marks: int = 1
+    last_age_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,17 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from watchdog import sentinel
-from watchdog.correspondent import Correspondent
-from watchdog.incident import abort
+from watchdog import abort_order, sentinel
 from watchdog.incident_worker import run_guarded
 from watchdog.notices import notice, notice_once
 from watchdog.own_threads import mark_this_thread
 from watchdog.process_identity import ProcessIdentity, started_ticks
 from watchdog.settings import Settings
+
+if TYPE_CHECKING:
+    from watchdog.correspondent import Correspondent
 
 THREAD_NAME = "weight-sync-watchdog-node"
 _TICK_S = 0.5
@@ -48,30 +50,53 @@ class NodeDuties:
         box: Path,
         run_folder: Path,
     ) -> None:
-        self._local, self._run_folder = box.parent, run_folder
-        self._correspondent = Correspondent(settings, identity, box, run_folder)
+        self._settings, self._identity = settings, identity
+        self._box, self._local, self._run_folder = box, box.parent, run_folder
+        self._correspondent: Correspondent | None = None
         self._children: list[int] = []
         self._num_starts = 0
         self._num_ticks = 0
         self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Start the thread; it never keeps the process alive."""
-        threading.Thread(target=self._run, name=THREAD_NAME, daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        self._thread.start()
 
-    def stop(self) -> None:
-        """Let the thread end soon."""
+    def stop(self, timeout_s: float = 1.0) -> None:
+        """End the thread; an answer that it is writing gets so long (s)."""
         self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout_s)
 
     def tick(self) -> None:
         """Do what is to be done now."""
-        if abort.is_ordered(self._local):
+        if abort_order.is_ordered(self._local):
+            from watchdog.incident.abort import end_this_process
+
             notice("another rank's watchdog ends the job: this rank ends too")
-            abort.end_this_process()
+            end_this_process()
         if self._num_ticks % _LOOK_AT_SENTINEL_EVERY == 0:
             self._children = [pid for pid in self._children if not sentinel.has_ended(pid)]
             self._keep_sentinel()
         self._num_ticks += 1
+        if self._has_other_nodes():
+            self._correspond()
+
+    def _has_other_nodes(self) -> bool:
+        # By name: reading all boxes would be work for nothing in most jobs.
+        names = (path.stem for path in self._local.glob(f"*{sentinel.BOX_SUFFIX}"))
+        return sum(name.isdigit() for name in names) < (self._identity().world_size or 0)
+
+    def _correspond(self) -> None:
+        if self._correspondent is None:
+            # Late, since what it imports is much for a job of one node.
+            from watchdog.correspondent import Correspondent
+
+            self._correspondent = Correspondent(
+                self._settings, self._identity, self._box, self._run_folder
+            )
         self._correspondent.tick()
 
     def _run(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from watchdog import blackbox_layout as layout
 from watchdog.blackbox import BlackBox
+from watchdog.group_names import GroupNames
 
 
 class GroupEntry:
@@ -39,10 +40,15 @@ class GroupEntry:
 
 
 class ProcessGroups:
-    """Finds the entry of a group; enters it into the black box when it is new."""
+    """Finds the entry of a group; enters it into the black box when it is new.
+
+    Attributes:
+        names: What people call the groups.
+    """
 
     def __init__(self, box: BlackBox) -> None:
         self._box = box
+        self.names = GroupNames()
         self._entries: dict[int, tuple[Callable[[], object], GroupEntry]] = {}
         self._free_slots = list(range(layout.NUM_GROUPS - 1, -1, -1))
 
@@ -101,7 +107,7 @@ class ProcessGroups:
         name = "" if actual is default else str(actual.group_name)
         entry = GroupEntry(self._free_slot(), name, tuple(sorted(ranks)), _timeout_s(actual))
         if entry.slot != layout.NO_GROUP:
-            description = str(getattr(actual, "group_desc", "") or "")
+            description = self.names.of(actual) if name else ""
             self._box.group(
                 entry.slot,
                 self._box.text(name),

@@ -105,12 +105,14 @@ def run_name(environ: Mapping[str, str]) -> str:
     parent process and the rendezvous port; this process.
     """
     given = environ.get(RUN_VARIABLE, "").strip()
-    if given:
-        return _as_name(given)
-    if environ.get("RAY_JOB_ID"):
-        return _as_name(f"ray-{_ray_session()}-{environ['RAY_JOB_ID']}")
     restarts = environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     attempt = "" if restarts == "0" else f"-restart{restarts}"
+    if given:
+        # A launcher may have named the run before any restart, or a rank after it.
+        return _as_name(given if given.endswith(attempt) else given + attempt)
+    job = _ray_job() or environ.get("RAY_JOB_ID")
+    if job:
+        return _as_name(f"ray-{_ray_session()}-{job}")
     if environ.get("SLURM_JOB_ID") and "SLURM_PROCID" in environ:
         step = environ.get("SLURM_STEP_ID", "0")
         return _as_name(f"slurm-{environ['SLURM_JOB_ID']}-{step}{attempt}")
@@ -170,6 +172,19 @@ def _title() -> str:
         with open("/proc/self/cmdline", "rb") as file:
             return file.read(256).replace(b"\0", b" ").decode(errors="replace")
     except OSError:
+        return ""
+
+
+def _ray_job() -> str:
+    """The job that Ray runs this process for, "" where it is not connected.
+
+    The environment does not tell: of a worker that was started in reserve it names no job.
+    """
+    worker: Any = sys.modules.get("ray._private.worker")
+    try:
+        job = worker.global_worker.current_job_id
+        return "" if job.is_nil() else str(job.hex())
+    except AttributeError:
         return ""
 
 

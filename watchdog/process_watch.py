@@ -68,6 +68,7 @@ class ProcessWatch:
         self._deadlines = Deadlines(settings)
         self.recorder = Recorder(self._box, self._deadline_of)
         self._duties: NodeDuties | None = None
+        self._is_stopping = False
         self._switch = DeadMansSwitch(self.folder.ranks / f"{self.folder.name}.faulthandler")
         # A disk that hangs must stop neither the heartbeat nor a report.
         self._files = IncidentWorker("weight-sync-watchdog-files")
@@ -145,9 +146,9 @@ class ProcessWatch:
         if incident is not None:
             folder = self.folder.path / "incidents" / incident
             if folder.is_dir():
-                append_line(folder / "recovered.jsonl", line)
-            notice(f"{finished.section.name} {finished.section.index} ended after all "
-                   f"({finished.raised or 'no error'}, {line['duration_s']} s)")  # fmt: skip
+                name = "failed.jsonl" if finished.raised else "recovered.jsonl"
+                append_line(folder / name, line)
+            notice(_end_of_stall(finished, self.identity))
         if self.has_folder and self._logs_for_all():
             append_line(self.folder.path / FILE_NAME, line)
 
@@ -155,9 +156,10 @@ class ProcessWatch:
         # Ranks alone: an engine's process has neighbours of its own to keep it.
         if self._box.path is None or self.identity.role != "trainer":
             return
-        # Here, on a thread of ours: what it imports would hold up the training thread.
         from watchdog.node_duties import NodeDuties
 
+        if self._is_stopping:
+            return
         self._duties = NodeDuties(
             self.settings, lambda: self.identity, self._box.path, self.folder.path
         )
@@ -174,10 +176,12 @@ class ProcessWatch:
         return self.identity.rank == self.folder.lowest_rank_here()
 
     def _stop(self) -> None:
-        if self._duties is not None:
-            self._duties.stop()
+        self._is_stopping = True
         self.monitor.stop(_STOP_TIMEOUT_S)
         self._files.stop(_STOP_TIMEOUT_S)
+        # After the thread that starts them: a short program ends before they have begun.
+        if self._duties is not None:
+            self._duties.stop()
         self._switch.close()
         self._box.exited()
         self.folder.leave()
@@ -256,6 +260,15 @@ def _start_line(watch: ProcessWatch) -> str:
     ]
     place = f"files in {watch.folder.path}" if watch.has_folder else "without a folder"
     return f"on; {place}; " + (", ".join(changed) or "default settings")
+
+
+def _end_of_stall(finished: FinishedSection, identity: ProcessIdentity) -> str:
+    section = finished.section
+    who = "" if identity.rank is None else f" in rank {identity.rank}"
+    took = f"after {finished.ended_s - section.began_s:.1f} s"
+    if finished.raised:
+        return f"{section.name} {section.index} failed{who} {took}: {finished.raised}"
+    return f"{section.name} {section.index} ended after all{who}, {took}"
 
 
 def _shown(knob: Knob) -> str:

@@ -53,9 +53,13 @@ class OpenSection:
         native_thread_id: Kernel thread id of its thread.
         about: What the caller said about it.
         phase: Current phase, "" before the first mark.
-        phase_began_s: Monotonic time of the last mark (s).
+        phase_began_s: Monotonic time at which it began (s).
         phases: Phase to time spent in it so far (s), without the current one.
         num_nested: Sections that were opened inside.
+        marked: Last phase that has an event in the black box, "" before the first.
+        marked_s: Time in that event (s).
+        marked_at: Its place in the black box.
+        num_marks: How often it was marked since.
     """
 
     name: str
@@ -70,6 +74,10 @@ class OpenSection:
     phase_began_s: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
     num_nested: int = 0
+    marked: str = ""
+    marked_s: float = 0.0
+    marked_at: int = 0
+    num_marks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,24 +168,35 @@ class Recorder:
         self.finished_sections.append(FinishedSection(section, now_s, raised))
 
     def begin_phase(self, name: str) -> str | None:
-        """Mark a phase; returns the phase before it, `None` outside of a section."""
+        """Mark a phase; returns the phase before it, `None` outside of a section.
+
+        A phase that is marked again is no new event, it is counted: a generator marks one for
+        each of its items. Nor is the way back to no phase at all.
+        """
         section = self.open_section
         if section is None:
             return None
         now_s = _now_s()
         outer = section.phase
-        if outer:
-            phases = section.phases
-            phases[outer] = phases.get(outer, 0.0) + now_s - section.phase_began_s
-        section.phase_began_s = now_s
-        section.phase = name
         box = self._box
         name_number = box.text(name)
-        box.event(layout.PHASE_BEGINS, name_number, now_s)
-        box.section(
-            box.text(section.name), name_number, section.index, section.began_s, now_s,
-            section.deadline_s, section.native_thread_id,
-        )  # fmt: skip
+        if name != outer:
+            if outer:
+                phases = section.phases
+                phases[outer] = phases.get(outer, 0.0) + now_s - section.phase_began_s
+            section.phase_began_s = now_s
+            section.phase = name
+            box.section(
+                box.text(section.name), name_number, section.index, section.began_s, now_s,
+                section.deadline_s, section.native_thread_id,
+            )  # fmt: skip
+        if name:
+            section.num_marks += 1
+            if name != section.marked or not box.phase_marked_again(
+                section.marked_at, section.marked_s, section.num_marks, now_s
+            ):
+                section.marked_at = box.event(layout.PHASE_BEGINS, name_number, now_s, sequence=1)
+                section.marked, section.marked_s, section.num_marks = name, now_s, 1
         return outer
 
     def note(self, text: str) -> None:

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import zlib
 from pathlib import Path
 
-from watchdog.blackbox import BlackBox, BlackBoxReading, read_blackbox
+from watchdog import dead_runs
+from watchdog.blackbox import BlackBox, read_blackbox
+from watchdog.dead_runs import SUFFIX, lives
 from watchdog.errors import WatchdogError
 from watchdog.notices import notice_once
-from watchdog.process_identity import ProcessIdentity, started_ticks
+from watchdog.process_identity import ProcessIdentity
 from watchdog.settings import Settings
 
 _SHARED_MEMORY = Path("/dev/shm")
-SUFFIX = ".blackbox"
 
 
 class RunFolder:
@@ -46,7 +47,9 @@ class RunFolder:
         self.run = run
         self.path = Path(os.path.abspath(os.path.expanduser(settings.dir))) / run
         self._identity = identity
-        self._local = _folder_of_this_user(shared_memory) / run
+        # By the folder as well: jobs that were given one name may lie in different ones.
+        distinct = f"{run}.{zlib.crc32(os.fsencode(self.path.parent)):08x}"
+        self._local = _folder_of_this_user(shared_memory) / distinct
         self.name = self._free_name()
 
     @property
@@ -82,7 +85,7 @@ class RunFolder:
         Returns:
             Whether that could be done; one process of the host says why not.
         """
-        settle_dead_runs(self._local.parent.parent)
+        dead_runs.settle(self._local.parent)
         try:
             self.ranks.mkdir(parents=True, exist_ok=True)
             link = self.ranks / f"{self.name}{SUFFIX}"
@@ -113,6 +116,11 @@ class RunFolder:
             link = self.ranks / path.name
             if link.is_symlink():
                 link.unlink(missing_ok=True)
+        # A child that ended by `os._exit` cleared nothing up.
+        for path in self.ranks.glob("*.faulthandler"):
+            with contextlib.suppress(OSError):
+                if path.stat().st_size == 0:
+                    path.unlink()
         for folder in (self._local, self._local.parent, self.ranks, self.path, self.path.parent):
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -132,31 +140,9 @@ class RunFolder:
                 continue
             is_here = other.identity.get("host") == identity.host
             is_another = other.identity.get("pid") != identity.pid
-            if is_here and is_another and not other.exited and _lives(other):
+            if is_here and is_another and not other.exited and lives(other):
                 return f"{identity.rank}-{identity.pid}"
         return str(identity.rank)
-
-
-def settle_dead_runs(shared_memory: Path = _SHARED_MEMORY) -> None:
-    """Move black boxes of runs without a live process into their run folders. Never raises.
-
-    A killed rank cannot clear up; its box would lie in shared memory until the host restarts.
-
-    Args:
-        shared_memory: Where shared memory is mounted.
-    """
-    root = _folder_of_this_user(shared_memory)
-    for run in root.glob("*"):
-        boxes = {}
-        for path in run.glob(f"*{SUFFIX}"):
-            with contextlib.suppress(WatchdogError):
-                boxes[path] = read_blackbox(path, with_events=False)
-        if boxes and not any(_lives(reading) for reading in boxes.values()):
-            for path, reading in boxes.items():
-                with contextlib.suppress(OSError):
-                    _settle(path, Path(str(reading.identity.get("run_folder", ""))))
-            with contextlib.suppress(OSError):
-                run.rmdir()
 
 
 def _folder_of_this_user(shared_memory: Path) -> Path:
@@ -165,27 +151,13 @@ def _folder_of_this_user(shared_memory: Path) -> Path:
     return shared_memory / f"miles-watchdog-{os.getuid()}-{os.stat('/proc/self/ns/pid').st_ino}"
 
 
-def _settle(box: Path, run_folder: Path) -> None:
-    link = run_folder / "ranks" / box.name
-    if link.is_symlink() and os.readlink(link) == str(box):
-        unfinished = link.with_name(f".{link.name}.{os.getpid()}")
-        shutil.copyfile(box, unfinished)
-        os.replace(unfinished, link)
-    box.unlink(missing_ok=True)
-
-
 def _is_done(path: Path) -> bool:
     """Whether nobody needs the box any more. A trainer that died without a word left evidence."""
     try:
         reading = read_blackbox(path, with_events=False)
     except WatchdogError:
         return False
-    return reading.exited or (reading.identity.get("role") != "trainer" and not _lives(reading))
-
-
-def _lives(reading: BlackBoxReading) -> bool:
-    pid, ticks = reading.identity.get("pid"), reading.identity.get("pid_started_ticks")
-    return isinstance(pid, int) and started_ticks(pid) == ticks != 0
+    return reading.exited or (reading.identity.get("role") != "trainer" and not lives(reading))
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -78,9 +78,9 @@ class Box:
         return endings.start_ticks(self.pid) == self.ticks
 
     def is_silent(self, now_s: float) -> bool:
-        """Whether its watchdog thread does not run, though it once did."""
+        """Whether its watchdog thread does not run, or never came to."""
         (beat_s,) = layout.HEARTBEAT.unpack_from(self._memory, layout.HEARTBEAT_AT)
-        return beat_s > 0 and bool(now_s - beat_s > _SILENT_AFTER_S)
+        return bool(now_s - beat_s > _SILENT_AFTER_S)
 
     def late_section(self, now_s: float) -> tuple[int, int] | None:
         """Text number and index of a section that is past its deadline, else `None`."""
@@ -123,8 +123,8 @@ class Sentinel:
     def take_lock(self) -> bool:
         """Become the sentinel of the node; false if there is one."""
         path = os.path.join(self._local, LOCK)
-        self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
+            self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
@@ -183,14 +183,16 @@ class Sentinel:
             self._has_seen_box = True
 
     def _look_at_end(self, box: Box, now_s: float) -> None:
+        if box.has_exited:
+            # It said so itself, and is watched no more: what it does now is its own affair.
+            box.is_settled = True
+            return
         if box.ended_s is None:
             if box.is_alive:
                 return
             box.ended_s = now_s
         status = endings.wait_status(box.pid, box.descriptor)
-        if box.has_exited and status in (0, None):
-            box.is_settled = True
-        elif status is not None or now_s > box.ended_s + _ENDING_WITHIN_S:
+        if status is not None or now_s > box.ended_s + _ENDING_WITHIN_S:
             self._write_ending(box, status)
             box.is_settled = True
 
@@ -246,8 +248,11 @@ class Sentinel:
                 for suffix in (BOX_SUFFIX, ENDING_SUFFIX):
                     _keep(os.path.join(self._local, box.name + suffix), ranks)
             box.close()
-        for entry in list(os.scandir(self._local)) if os.path.isdir(self._local) else []:
             if os.path.realpath(ranks) != os.path.realpath(self._local):
+                for suffix in (BOX_SUFFIX, ENDING_SUFFIX):
+                    _unlink(os.path.join(self._local, box.name + suffix))
+        for entry in list(os.scandir(self._local)) if os.path.isdir(self._local) else []:
+            if entry.name.endswith(".lock"):
                 _unlink(entry.path)
         _unlink(os.path.join(self._local, LOCK))
         _unlink(os.path.join(self._local, ABORT))

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 
 import watchdog.cli
 from watchdog.cli import COMMANDS, group
-from watchdog.cli.lazy_group import INTERNAL_ERROR_STATUS, LazyGroup
+from watchdog.cli.lazy_group import LazyGroup
 from watchdog.errors import UnusableInputError
+from watchdog.exit_status import FAULT
 
 
 def module_of(name: str):
@@ -85,7 +86,7 @@ def test_an_error_of_ours_ends_with_message_advice_and_its_own_status():
 def test_an_error_that_nobody_foresaw_is_called_a_fault_of_the_program():
     result = CliRunner().invoke(failing_group(KeyError("x")), ["fail"])
 
-    assert result.exit_code == INTERNAL_ERROR_STATUS
+    assert result.exit_code == FAULT
     assert "KeyError" in result.stderr
     assert "--debug" in result.stderr
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 from click.testing import CliRunner
 from report_cases import native_lora
 
+from watchdog import exit_status
 from watchdog.cli import COMMANDS, group
+from watchdog.errors import WatchdogError
 from watchdog.reports import REPORTS
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +55,24 @@ def test_the_readmes_settings_are_those_of_the_program():
     table = CliRunner().invoke(group, ["settings", "--markdown"]).output
 
     assert block(README, "settings") == table
+
+
+def test_the_readmes_exit_statuses_are_those_of_the_program():
+    rows = [f"| {who} | {status} | {meaning} |\n" for who, status, meaning in exit_status.TABLE]
+    table = "".join(["| who | status | meaning |\n", "| --- | --- | --- |\n", *rows])
+
+    assert block(README, "exit statuses") == table
+
+
+def test_every_exit_status_of_an_error_is_in_the_table():
+    for module in COMMANDS:
+        importlib.import_module(f"watchdog.cli.{module}")
+    listed = {row.status for row in exit_status.TABLE}
+    errors = [WatchdogError]
+    while errors:
+        error = errors.pop()
+        assert error.exit_code in listed, error
+        errors += error.__subclasses__()
 
 
 def test_the_table_of_causes_is_made_of_the_rules():

@@ -52,7 +52,11 @@ def test_a_collective_that_has_not_returned_is_waiting(box, path):
     box.collective_ended(at, 15.0)
     returned = position(read_blackbox(path), 16.0).collective
 
-    assert (waiting.op, waiting.group, waiting.sequence) == ("barrier", "gloo", 5)
+    assert (waiting.op, waiting.group, waiting.sequence) == (
+        "barrier",
+        "group gloo of ranks 0-3",
+        5,
+    )
     assert waiting.group_ranks == (0, 1, 2, 3)
     assert waiting.call_site == "sync.py:3 sync"
     assert (waiting.finished, waiting.waited_s) == (False, 4.0)

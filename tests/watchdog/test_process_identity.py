@@ -1,4 +1,6 @@
 import os
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,3 +71,40 @@ def test_ranks_of_one_agent_agree_and_differ_from_the_next_job():
 def test_a_name_cannot_leave_the_folder():
     assert run_name({"MILES_WATCHDOG_RUN": "../../etc/passwd"}) == "etc-passwd"
     assert run_name({"MILES_WATCHDOG_RUN": "/"}) == "run"
+
+
+def test_a_restart_of_a_run_that_its_launcher_named_is_another_run():
+    environ = {"MILES_WATCHDOG_RUN": "job", "TORCHELASTIC_RESTART_COUNT": "1"}
+
+    first = run_name(environ)
+
+    assert first == "job-restart1"
+    assert run_name(environ | {"MILES_WATCHDOG_RUN": first}) == first
+
+
+@pytest.fixture
+def ray_job(monkeypatch):
+    """Let Ray say which job this process works for."""
+
+    def connect(job):
+        current = SimpleNamespace(is_nil=lambda: not job, hex=lambda: job)
+        worker = SimpleNamespace(
+            global_worker=SimpleNamespace(current_job_id=current),
+            _global_node=SimpleNamespace(session_name="session_one"),
+        )
+        monkeypatch.setitem(sys.modules, "ray._private.worker", worker)
+
+    return connect
+
+
+def test_ray_itself_is_asked_for_the_job_of_a_worker_started_in_reserve(ray_job):
+    ray_job("01000000")
+
+    assert run_name({"RAY_JOB_ID": "ffffffff"}) == "ray-one-01000000"
+    assert run_name({}) == "ray-one-01000000"
+
+
+def test_before_ray_is_connected_the_environment_names_the_job(ray_job):
+    ray_job("")
+
+    assert run_name({"RAY_JOB_ID": "02000000"}) == "ray-one-02000000"

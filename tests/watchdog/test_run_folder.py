@@ -1,13 +1,15 @@
 import errno
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
 
 from watchdog import notices
 from watchdog.blackbox import read_blackbox
+from watchdog.dead_runs import settle
 from watchdog.process_identity import started_ticks
-from watchdog.run_folder import RunFolder, settle_dead_runs
+from watchdog.run_folder import RunFolder
 from watchdog.settings import Settings
 
 
@@ -143,6 +145,19 @@ def test_a_dead_child_of_a_rank_keeps_nothing_alive(folder, tmp_path):
     assert list((tmp_path / "shm").iterdir()) == []
 
 
+def test_the_last_one_out_removes_empty_stack_files_of_others(folder, tmp_path):
+    first = folder()
+    box = first.create_blackbox()
+    first.prepare(box)
+    (first.ranks / "other-7.faulthandler").touch()
+    (first.ranks / "other-8.faulthandler").write_text("Thread 0x1")
+
+    box.exited()
+    first.leave()
+
+    assert [path.name for path in first.ranks.iterdir()] == ["other-8.faulthandler"]
+
+
 def test_what_a_killed_run_left_in_shared_memory_goes_into_its_folder(folder, tmp_path):
     killed = folder(pid=parent_of_nobody())
     box = killed.create_blackbox()
@@ -150,7 +165,7 @@ def test_what_a_killed_run_left_in_shared_memory_goes_into_its_folder(folder, tm
     killed.ranks.mkdir(parents=True)
     link.symlink_to(box.path)
 
-    settle_dead_runs(tmp_path / "shm")
+    settle(one_root(tmp_path))
 
     assert not link.is_symlink()
     assert read_blackbox(link).rank == 0
@@ -161,6 +176,58 @@ def test_a_live_run_is_left_alone(folder, tmp_path):
     one = folder()
     one.prepare(one.create_blackbox())
 
-    settle_dead_runs(tmp_path / "shm")
+    settle(one_root(tmp_path))
 
     assert (one.ranks / "0.blackbox").is_symlink()
+
+
+def one_root(tmp_path):
+    """The folder of this user in the shared memory of the test."""
+    (root,) = (tmp_path / "shm").iterdir()
+    return root
+
+
+def test_an_aborted_run_leaves_no_folder_either(folder, tmp_path):
+    box = folder(pid=parent_of_nobody()).create_blackbox()
+    (box.path.parent / "abort.json").write_text("{}")
+    (box.path.parent / "sentinel.lock").write_text(f"{parent_of_nobody()} 1")
+
+    settle(one_root(tmp_path))
+
+    assert list(one_root(tmp_path).iterdir()) == []
+
+
+def test_a_run_whose_sentinel_still_reads_the_boxes_is_left_alone(folder, tmp_path):
+    box = folder(pid=parent_of_nobody()).create_blackbox()
+    sentinel = f"{os.getpid()} {started_ticks(os.getpid())}"
+    (box.path.parent / "sentinel.lock").write_text(sentinel)
+
+    settle(one_root(tmp_path))
+
+    assert box.path.exists()
+
+
+def test_the_folder_of_a_run_that_just_begins_is_left_alone(folder, tmp_path):
+    folder().create_blackbox().path.unlink()
+
+    settle(one_root(tmp_path))
+
+    assert len(list(one_root(tmp_path).iterdir())) == 1
+
+
+def test_of_runs_whose_folders_refuse_the_boxes_only_the_last_ones_stay(
+    folder, tmp_path, monkeypatch
+):
+    def refuse(*args):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    first = folder(pid=parent_of_nobody()).create_blackbox().path
+    root = one_root(tmp_path)
+    for number in range(5):
+        shutil.copytree(first.parent, root / f"run-{number}")
+        os.utime(root / f"run-{number}", (number, number))
+    monkeypatch.setattr("watchdog.dead_runs._move", refuse)
+
+    settle(root, max_kept=2)
+
+    assert sorted(run.name for run in root.iterdir()) == ["a-run", "run-4"]

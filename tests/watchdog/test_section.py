@@ -4,7 +4,8 @@ import threading
 import pytest
 
 from watchdog import process_watch, section
-from watchdog.recorder import active
+from watchdog.process_identity import process_identity
+from watchdog.recorder import FinishedSection, OpenSection, active
 from watchdog.section import phase, weight_sync
 
 
@@ -118,6 +119,22 @@ def test_a_mark_that_fails_is_reported_once_and_swallowed(watch, monkeypatch, ca
     assert capfd.readouterr().err.count("ZeroDivisionError") == 1
 
 
+def end_of_stall(raised):
+    stalled = OpenSection("weight_sync", 3, 10.0, 5.0, "set", 1, 1, {})
+    finished = FinishedSection(stalled, 17.5, raised)
+    return process_watch._end_of_stall(finished, process_identity({"RANK": "1"}))
+
+
+def test_a_stall_that_resolves_is_told_as_a_recovery():
+    assert end_of_stall("") == "weight_sync 3 ended after all in rank 1, after 7.5 s"
+
+
+def test_a_stall_that_ends_by_an_exception_is_told_as_a_failure():
+    assert (
+        end_of_stall("RuntimeError") == "weight_sync 3 failed in rank 1 after 7.5 s: RuntimeError"
+    )
+
+
 def test_when_it_is_off_nothing_starts(monkeypatch, tmp_path):
     monkeypatch.delenv("MILES_WATCHDOG", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -142,3 +159,42 @@ def test_healthy_syncs_leave_one_line_each_and_nothing_else(watch, tmp_path):
     assert len(lines) == 20
     assert '"read_weights"' in lines[0]
     assert not any("watchdog" in thread.name for thread in threading.enumerate())
+
+
+def test_a_phase_that_is_marked_again_is_counted_and_no_new_event(watch):
+    with weight_sync():
+        for _ in range(2000):
+            phase("read_weights")
+        phase("send_chunk")
+
+    events = active.recorder._box.reading().events
+    (read,) = [event for event in events if event.name == "read_weights"]
+    assert read.sequence == 2000
+    assert read.ended_s > read.at_s
+    assert len(events) == 4
+
+
+def test_the_way_back_to_no_phase_is_no_event(watch):
+    with weight_sync():
+        for _ in range(3):
+            with phase("read_weights"):
+                pass
+            assert active.recorder.open_section.phase == ""
+
+    assert history(watch) == [
+        ("section", "weight_sync"),
+        ("phase", "read_weights"),
+        ("section_end", "weight_sync"),
+    ]
+
+
+def test_a_phase_whose_event_the_ring_has_overwritten_gets_a_new_one(watch):
+    with weight_sync():
+        phase("read_weights")
+        for number in range(600):
+            active.recorder.note(f"{number}")
+        phase("read_weights")
+
+    events = active.recorder._box.reading().events
+    assert [event.sequence for event in events if event.kind == "phase"] == [1]
+    assert len({event.number for event in events}) == len(events)

@@ -138,6 +138,18 @@ def test_it_speaks_once_for_ranks_that_all_are_silent(start, folders, sentinel, 
     assert spoken == [str(local / "0.blackbox")] or spoken == [str(local / "1.blackbox")]
 
 
+def test_a_watchdog_thread_that_never_came_to_run_is_silent_too(start, folders, sentinel, tmp_path):
+    local, _ = folders
+    rank = start(RANK, local, 0, 0.0)
+    now_s = time.monotonic()
+    sentinel.tick(now_s)
+
+    end(rank)
+    run_to_end(sentinel, now_s)
+
+    assert (tmp_path / "spoken").read_text().split() == [str(local / "0.blackbox")]
+
+
 def test_it_leaves_the_word_to_a_rank_that_can_speak(start, folders, sentinel, tmp_path):
     local, _ = folders
     now_s = time.monotonic()

@@ -15,4 +15,5 @@ ADAPTERS: tuple[str, ...] = (
     "nemo_rl",
     "areal",
     "torch_memory_saver",
+    "ray",
 )

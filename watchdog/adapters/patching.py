@@ -6,6 +6,7 @@ A name that is missing costs one warning. Nothing here raises into the importing
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -90,9 +91,12 @@ def _is_plain(value: object) -> bool:
 def _say_missing(framework: str, hook: Hook) -> None:
     from watchdog.notices import notice_once
 
+    # The ranks of a node run the same version: one of them says it.
+    if os.environ.get("LOCAL_RANK", "0") != "0":
+        return
     place = f"{hook.module}:{hook.attribute}"
     notice_once(
         place,
-        f"this {framework or 'library'} has no {place}; its weight sync is not timed. Mark it "
-        "with watchdog.section.weight_sync()",
+        f"this version of {framework or 'a library'} has no {place}: syncs through it are not "
+        "timed, unless its code marks them with watchdog.section.weight_sync()",
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType
@@ -91,6 +92,7 @@ def patch(module: ModuleType) -> None:
         elif op.is_essential:
             notice_once(op.name, f"this torch has no torch.distributed.{op.name}: not recorded")
     for name, wrapper in (
+        ("new_group", _naming),
         ("init_process_group", _starting),
         ("destroy_process_group", _forgetting),
     ):
@@ -137,6 +139,21 @@ def _recorded(op: Op, original: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return recorded
+
+
+def _naming(recorded: Callable[..., Any]) -> Callable[..., Any]:
+    """Remember where a group was made: that is what people know it by."""
+
+    @functools.wraps(recorded)
+    def new_group(*args: Any, **kwargs: Any) -> Any:
+        group = recorded(*args, **kwargs)
+        recorder = active.recorder
+        if recorder is not None:
+            made = recorder.groups.names.made
+            run_guarded(functools.partial(made, group, sys._getframe(1)))
+        return group
+
+    return new_group
 
 
 def _end(recorder: Recorder, thread_id: int, at: int, raised: bool) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 
+from watchdog import flags_file
 from watchdog.capture.target import Part, Target
 from watchdog.evidence import Flag
 from watchdog.masking import mask_value
@@ -16,12 +18,13 @@ NAME = "flags"
 def collect(target: Target) -> Part:
     """The active flags of this process; of another process nothing.
 
-    They were captured when the arguments were validated: nothing of the framework is touched now.
+    They were captured when the arguments were validated, here or by the driver: nothing of the
+    framework is touched now.
     """
     if not target.is_self:
         return Part()
-    snapshot = importlib.import_module("watchdog.active_flags").snapshot()
-    return Part(flags=relevant(snapshot, looked_at()))
+    own = importlib.import_module("watchdog.active_flags").snapshot()
+    return Part(flags=relevant(flags_file.completed(own, os.environ), looked_at()))
 
 
 def relevant(flags: Iterable[Flag], names: frozenset[str]) -> tuple[Flag, ...]:

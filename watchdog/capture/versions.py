@@ -45,6 +45,16 @@ def installed() -> dict[str, str]:
     return found
 
 
+def installed_in(site: str) -> dict[str, str]:
+    """Package to version for those of interest in one `site-packages`, of whichever Python."""
+    wanted = dict.fromkeys(_PACKAGES, "")
+    for found in metadata.distributions(path=[site]):
+        name = re.sub(r"[-_.]+", "-", found.metadata["Name"] or "").lower()
+        if name in wanted:
+            wanted[name] = found.version
+    return {name: version for name, version in wanted.items() if version}
+
+
 def _nvidia_driver() -> str:
     try:
         text = proc.read_text("/proc/driver/nvidia/version")

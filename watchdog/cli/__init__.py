@@ -1,8 +1,6 @@
 """The command line: `miles-watchdog SUBCOMMAND`, one module each.
 
-Exit statuses: 0 done (for `diagnose`: a cause was named), 1 the command failed or, for `demo`,
-another verdict than expected was reached, 2 the input or the command line was unusable,
-3 no cause could be named, 70 a fault of this program.
+What the statuses mean that it exits with stands in `watchdog.exit_status`.
 """
 
 from __future__ import annotations
@@ -14,6 +12,8 @@ from watchdog.cli.lazy_group import LazyGroup
 # Name of the subcommand and of its module; the sentence is what `--help` lists, so that it
 # need not import them. A test keeps it equal to the first sentence of the command's own help.
 COMMANDS = {
+    "attach": "Say who holds up a job that hangs now on this node, and why.",
+    "check": "Say what in a launch command is known to hang, before it runs.",
     "demo": "Run a training job that hangs, and watch the watchdog catch it.",
     "diagnose": "Say who holds a job up and why, from files of any name.",
     "incidents": "List the incidents below a folder, newest first.",

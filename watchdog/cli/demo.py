@@ -17,8 +17,10 @@ import click
 
 from watchdog.demo.job import Job, demo_environ, train_argv
 from watchdog.demo.outcome import Outcome
+from watchdog.demo.progress import progress
 from watchdog.demo.scenarios import SCENARIOS, Scenario
 from watchdog.errors import WatchdogError
+from watchdog.exit_status import FAILED
 
 _TIMEOUT_S = 120.0
 _SILENCE_S = 5.0
@@ -26,7 +28,7 @@ _GRACE_S = 8.0
 _WATCHDOG = "[miles-watchdog]"
 _ENDING = f"{_WATCHDOG} ending rank"
 # What the watchdog says, one line a step, and the words of an error; not its traceback.
-_SHOWN = re.compile(r"\[miles-watchdog\]|^rollout \d|^done:|Error: |What to do: ")
+_SHOWN = re.compile(r"\[miles-watchdog\]|^all ranks are up|^rollout \d|^done:|Error: |What to do: ")
 
 
 class DemoUnavailableError(WatchdogError):
@@ -90,7 +92,7 @@ def command(
     missed = SCENARIOS[chosen].expectation(ranks).missed(outcome)
     _conclude(folder, missed)
     if missed:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(FAILED)
 
 
 def _check_importable() -> None:
@@ -137,6 +139,7 @@ def _follow(
     silent_since_s = started_s
     ends_at_s = given_up_at_s = started_s + (86_400 if keep else _TIMEOUT_S)
     todo = scenario.disturbance
+    doing = ""
     for line in job.lines(ends_at_s):
         now_s = time.monotonic()
         if now_s > ends_at_s:
@@ -157,7 +160,8 @@ def _follow(
             silent_since_s = now_s
         elif now_s - silent_since_s >= _SILENCE_S:
             silent_since_s = now_s
-            _show(now_s - started_s, "…" if lines else "… starting ranks and engines")
+            before, doing = doing, progress(job.commands(), lines)
+            _show(now_s - started_s, "…" if doing == before else f"… {doing}")
 
 
 def _show(elapsed_s: float, line: str) -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from watchdog.cli.telling import tell, write
+from watchdog.exit_status import NO_CAUSE
+
 if TYPE_CHECKING:
-    from watchdog.evidence import Evidence
-    from watchdog.findings import Diagnosis
     from watchdog.intake.sources import Progress
 
-EXIT_NO_CAUSE = 3
 # Below this the reading is over before a bar can be seen.
 BAR_FROM_BYTES = 32 * 2**20
 
@@ -52,40 +52,10 @@ def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: P
     with _progress_bar() as progress:
         evidence = evidence_from_paths(paths, progress)
     diagnosis = diagnose(evidence)
-    _print(evidence, diagnosis, as_json, as_markdown)
+    tell(evidence, diagnosis, as_json, as_markdown)
     if output is not None:
-        _write(evidence, diagnosis, output)
-    sys.exit(0 if diagnosis.causes else EXIT_NO_CAUSE)
-
-
-def _print(evidence: Evidence, diagnosis: Diagnosis, as_json: bool, as_markdown: bool) -> None:
-    from watchdog.reports import json_report, markdown, terminal
-
-    if as_json:
-        click.echo(json_report.render(evidence, diagnosis, None), nl=False)
-    elif as_markdown:
-        click.echo(markdown.render(evidence, diagnosis, None), nl=False)
-    else:
-        terminal.print_report(evidence, diagnosis, None)
-
-
-def _write(evidence: Evidence, diagnosis: Diagnosis, folder: Path) -> None:
-    from watchdog.errors import WatchdogError
-    from watchdog.reports import json_report, markdown
-    from watchdog.serialization import evidence_to_json
-
-    texts = {
-        "report.json": json_report.render(evidence, diagnosis, None),
-        "report.md": markdown.render(evidence, diagnosis, None),
-        "evidence.json": evidence_to_json(evidence),
-    }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise WatchdogError(f"{folder}: cannot be written: {error.strerror}") from error
-    click.echo(f"written: {', '.join(str(folder / name) for name in texts)}", err=True)
+        write(evidence, diagnosis, output)
+    sys.exit(0 if diagnosis.causes else NO_CAUSE)
 
 
 @contextlib.contextmanager

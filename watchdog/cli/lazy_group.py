@@ -9,9 +9,7 @@ from typing import IO, Any
 import click
 
 from watchdog.errors import WatchdogError
-
-INTERNAL_ERROR_STATUS = 70
-"""EX_SOFTWARE of sysexits.h: the fault is this program's."""
+from watchdog.exit_status import FAULT
 
 
 class LazyGroup(click.Group):
@@ -59,7 +57,7 @@ class LazyGroup(click.Group):
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
             advice = "This is a fault of miles-watchdog; `miles-watchdog --debug …` shows where."
-            raise ShownError(message, advice, INTERNAL_ERROR_STATUS) from error
+            raise ShownError(message, advice, FAULT) from error
 
 
 class ShownError(click.ClickException):

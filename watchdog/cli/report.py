@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 # Not read from the table of formats: completion and `--help` need no report module.
-FORMATS = ("terminal", "markdown", "json", "summary")
+FORMATS = ("terminal", "markdown", "json", "summary", "chat")
 
 
 @click.command("report")

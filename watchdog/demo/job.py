@@ -92,6 +92,16 @@ class Job:
                     found.append(process.pid)
         return found
 
+    def commands(self) -> list[str]:
+        """The command lines of its living processes, in no order."""
+        import psutil
+
+        found = []
+        for pid in self.pids():
+            with contextlib.suppress(psutil.Error, OSError):
+                found.append(" ".join(psutil.Process(pid).cmdline()))
+        return found
+
     def signal(self, signum: int, command_words: str, environ: Mapping[str, str]) -> int | None:
         """Send a signal to the one process with these words and variables.
 

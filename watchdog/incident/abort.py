@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -17,7 +16,6 @@ from watchdog.errors import UnusableInputError
 from watchdog.exit_status import STALLED
 from watchdog.incident.members import Member
 from watchdog.process_identity import started_ticks
-from watchdog.sentinel import ABORT as ORDER
 from watchdog.stall_context import StallContext
 
 _POLL_S = 0.1
@@ -36,31 +34,6 @@ def is_still_stalled(context: StallContext) -> bool:
         # A collective on its own has no section: it is over when it has returned.
         return place.collective is not None and place.collective.ended_s == 0
     return (place.section, place.section_index) == (context.section, context.index)
-
-
-def order(local: Path, others: Iterable[tuple[int, int]]) -> None:
-    """Tell the ranks of this host to end themselves, and their sentinel to see to it.
-
-    Args:
-        local: Folder of their black boxes.
-        others: Further processes that have to end, by process id and start time (ticks).
-    """
-    text = json.dumps({"by": os.getpid(), "status": STALLED, "others": list(others)})
-    unfinished = local / f".{ORDER}.{os.getpid()}"
-    try:
-        unfinished.write_text(text)
-        os.replace(unfinished, local / ORDER)
-    except OSError:
-        unfinished.unlink(missing_ok=True)
-
-
-def is_ordered(local: Path) -> bool:
-    """Whether this process was told to end, by another one."""
-    try:
-        told = json.loads((local / ORDER).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(told, dict) and told.get("by") != os.getpid()
 
 
 def end_processes(

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from watchdog import abort_order, masking
 from watchdog import capture as capture_package
-from watchdog import masking
 from watchdog.capture import SAMPLE_SOURCES, SOURCES, python_stacks
 from watchdog.capture.job_processes import Found, job_processes
 from watchdog.capture.target import Part, Source, Target, combined
@@ -304,12 +304,13 @@ class _Stalled:
         if not abort.is_still_stalled(self._context):
             self._seams.notice(f"{self._context.section} went on: this rank is not ended")
             return
-        self._seams.notice(
-            f"ending {_name(self._context)} with status {STALLED}: "
-            f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall; "
-            f"report: {result.report or 'none'}"
-        )
-        if self._is_first_of_host():
+        ending = f"ending {_name(self._context)} with status {STALLED}"
+        is_first = self._is_first_of_host()
+        if is_first or self._context.identity.rank is None:
+            why = f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall"
+            ending += f": {why}; report: {result.report or 'none'}"
+        self._seams.notice(ending)
+        if is_first:
             self._end_the_others()
         self._seams.end_this_process()
 
@@ -317,7 +318,7 @@ class _Stalled:
         """Have every rank of the job end itself, then end who cannot, and the engines."""
         engines = self._neighbours.engines()
         if self._context.blackbox is not None:
-            abort.order(self._context.blackbox.parent, engines)
+            abort_order.order(self._context.blackbox.parent, engines)
         other_nodes.order_abort(self._context)
         others = [one for one in members_of(self._context).values() if one.pid != os.getpid()]
         ended = abort.end_others(others, sleep=self._seams.sleep)

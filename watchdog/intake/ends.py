@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from watchdog.discovery.titles import role_by_process_name
 from watchdog.intake.blocks.pod_table import pod
 from watchdog.intake.blocks.torchrun_summary import exit_text
 from watchdog.intake.parts import Listing, Parts, ProcessPart, RawEvent, Who
-from watchdog.intake.prefixes import role_by_process_name
 
 _MEMBERS = ("trainer", "engine", "engine_worker")
 

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import TypeVar
 
 from watchdog.evidence import Evidence, Process
+from watchdog.intake.same_keys import told_apart
 
 T = TypeVar("T")
 
@@ -15,12 +16,13 @@ def merged_evidence(evidences: Sequence[Evidence]) -> Evidence:
     """One evidence of all, at least one; earlier ones win where they contradict.
 
     Processes of the same key become one (`rank 3` of `evidence.json` and of `raw/rank-3.json`):
-    samples and collectives are united, and what one lacks comes from the other. The origin is
+    samples and collectives are united, and what one lacks comes from the other. Where two nodes
+    gave one key to two processes, the later ones get others. The origin is
     that of the first evidence that a tool of ours wrote.
     """
     first = evidences[0]
     for other in evidences[1:]:
-        first = _merged(first, other)
+        first = _merged(first, told_apart(other, first))
     return first
 
 

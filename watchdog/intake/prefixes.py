@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from watchdog.evidence import Role
+from watchdog.discovery.titles import actor_index, parallel_ranks, role_by_process_name
 from watchdog.intake.parts import NOBODY, Who
 from watchdog.intake.times import Moment, find_moment
 
@@ -71,7 +71,6 @@ _SLURM_SHARE = 0.8
 _REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(.{0,300}\))?$")
 _TAG_RANK = re.compile(r"rank_?(\d{1,6})$")
 _TAG_INSIDE = re.compile(r"(DP|PP|TP|EP)(\d{1,4})")
-_TITLE_INSIDE = re.compile(r"_(DP|PP|TP|EP)(\d{1,4})")
 _MESSAGE_RANK = re.compile(r"\[[Rr]ank (\d{1,6})\]")
 
 
@@ -290,38 +289,7 @@ _STEPS: dict[str, tuple[_Step, ...]] = {
     "|": (_pipe_level,),
     "/": (_where,),
 }
-_TRAINERS = re.compile(
-    r"TrainRayActor|PolicyWorker|PolicyModelActor|FSDPActor|MegatronActor|ActorWorker|WorkerDict"
-    r"|ReferenceModelActor|CriticModelActor|RefWorker|CriticWorker|PRIME-RL::Trainer"
-)
-_ENGINES = re.compile(
-    r"SGLangEngine|SGLangHttpServer|vLLMHttpServer|VLLMEngine|VLLMServerActor|RolloutRayActor"
-    r"|GenerationWorker|LLMRayActor|RolloutWorker|APIServer|EngineCore|InferenceEngine"
-    r"|sglang::|sglang\.launch_server|vllm serve|vllm-serve|PRIME-RL::Inference"
-)
-_ENGINE_WORKERS = re.compile(
-    r"sglang::schedul|VLLM::Worker|^Worker(?:_|$)|VllmWorker|RayWorkerWrapper"
-)
-_DRIVERS = re.compile(
-    r"TaskRunner|entrypoint|PPOTrainer|RolloutManager|run_grpo|Orchestrator|TrainingActor\b"
-)
-_LAUNCHERS = re.compile(r"torchrun|torch\.distributed\.run|pt_elastic|accelerate launch|srun\b")
-_OTHERS = re.compile(r"raylet|gcs_server|dashboard|ray::IDLE|RuntimeEnvAgent|detokenizer")
 _ROLE_OPTION = re.compile(r"--role[ =](trainer|actor|engine|rollout|driver)\b")
-_ACTOR_NAME = re.compile(r"ray::(?P<name>[\w\-]+?)[-_](?P<index>\d{1,5}):")
-
-
-def role_by_process_name(name: str) -> Role | None:
-    """Part in the job by a process title, command line or actor class, `None` if unknown."""
-    patterns: tuple[tuple[re.Pattern[str], Role], ...] = (
-        (_ENGINE_WORKERS, "engine_worker"),
-        (_OTHERS, "other"),
-        (_ENGINES, "engine"),
-        (_TRAINERS, "trainer"),
-        (_DRIVERS, "driver"),
-        (_LAUNCHERS, "launcher"),
-    )
-    return next((role for pattern, role in patterns if pattern.search(name)), None)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -337,13 +305,13 @@ def who_by_process_name(name: str) -> Who:
         role = {"trainer": "trainer", "actor": "trainer", "driver": "driver"}.get(  # type: ignore[assignment]
             option[1], "engine"
         )
-    inside = {part: int(number) for part, number in _TITLE_INSIDE.findall(name)}
+    inside = parallel_ranks(name)
     who = Who(role=role, worker=inside.get("TP"), replica=inside.get("DP"))
     if role == "engine_worker" and who.worker is None and name.endswith("scheduler"):
         who = replace(who, worker=0)
-    actor = _ACTOR_NAME.match(name)
-    if actor and role == "trainer":
-        who = replace(who, rank=int(actor["index"]))
-    elif actor and role == "engine":
-        who = replace(who, engine=int(actor["index"]))
+    index = actor_index(name)
+    if index is not None and role == "trainer":
+        who = replace(who, rank=index)
+    elif index is not None and role == "engine":
+        who = replace(who, engine=index)
     return who

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from watchdog.evidence import Evidence
 from watchdog.findings import Diagnosis
-from watchdog.reports import json_report, markdown, summary, terminal
+from watchdog.reports import chat_line, json_report, markdown, summary, terminal
 from watchdog.reports.incident_info import IncidentInfo
 
 __all__ = ["REPORTS", "IncidentInfo", "Report"]
@@ -32,6 +32,7 @@ class Report(Protocol):
 # Modules, not functions: jinja2 and rich are imported when a report is rendered, so that a
 # process under watch pays for neither before something hangs.
 REPORTS: Mapping[str, Report] = {
+    "chat": chat_line,
     "json": json_report,
     "markdown": markdown,
     "summary": summary,

@@ -9,6 +9,7 @@ from itertools import groupby
 from watchdog.evidence import Evidence, Frame, Process, ThreadActivity, ThreadStack
 from watchdog.findings import Diagnosis
 from watchdog.reports import wording
+from watchdog.reports.history import history_lines
 from watchdog.reports.limits import Limits
 from watchdog.reports.printable import one_line
 
@@ -162,8 +163,4 @@ def _is_ordinary(thread: ThreadActivity) -> bool:
 def _history_lines(process: Process, limits: Limits) -> list[str]:
     if process.position is None:
         return []
-    marks = process.position.history[-limits.frames :]
-    return [
-        f"{wording.seconds(mark.age_s)} before: {mark.kind} {mark.name} {mark.detail}".rstrip()
-        for mark in marks
-    ]
+    return history_lines(process.position.history)[-limits.frames :]

@@ -19,10 +19,10 @@ Source
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
+from watchdog.signs import settings
 from watchdog.signs.answers import finding, quoted, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
@@ -35,7 +35,7 @@ CAUSE_CLASS: Final = "network_interface"
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     value = situation.switches.environment("GLOO_SOCKET_IFNAME") or ""
-    if not re.search(r"[\^,]", value):
+    if not settings.is_no_interface_name(value):
         return None
     said = situation.log(r"Unable to find address for")
     stuck = network.building(situation)

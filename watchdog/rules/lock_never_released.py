@@ -43,7 +43,9 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     stuck = [
         p
         for p in situation.doing("lock", among=situation.evidence.processes)
-        if situation.moving(p) is not True and not situation.wait(p).passes(r"file_baton|filelock")
+        if situation.moving(p) is not True
+        and not situation.wait(p).passes(r"file_baton|filelock")
+        and not _waits_for_news(p)
     ]
     if not stuck or not peers.hung(situation):
         return None
@@ -63,6 +65,18 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         f"{chosen[0].key} waits for a lock that nobody gives back.",
         [*(seen(situation, p) for p in chosen[:3]), *_threads(chosen[0])],
         culprits=chosen,
+    )
+
+
+def _waits_for_news(process: Process) -> bool:
+    """Whether a request of an engine's server waits for something to happen: that is no lock."""
+    if process.role != "engine" or not process.stacks:
+        return False
+    # Native frames may lie above.
+    frames = [frame for thread in process.stacks[-1].threads for frame in thread.frames[:16]]
+    return any(
+        frame.function in ("wait", "wait_for") and frame.file.endswith("threading.py")
+        for frame in frames
     )
 
 

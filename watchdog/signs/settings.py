@@ -123,3 +123,8 @@ def expandable_segments(situation: Situation) -> str:
         if "expandable_segments:true" in value.lower().replace(" ", ""):
             return f"{name}={value}"
     return ""
+
+
+def is_no_interface_name(value: str) -> bool:
+    """Whether gloo cannot take this for the name of an interface: an exclusion or a list."""
+    return "^" in value or "," in value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from watchdog.evidence import ActivitySample, Process, StackSample
+from watchdog.evidence import ActivitySample, Mark, Process, StackSample
 from watchdog.waits import StackWait
 from watchdog.waits.patterns import WaitKind
 from watchdog.waits.samples import comparable_pair, has_python, is_cut
@@ -156,10 +156,24 @@ def _by_marks(process: Process) -> Movement:
     if position is None or not position.section or not position.section_age_s:
         return Movement(None)
     age = position.section_age_s
-    young = [m for m in position.history if m.kind in ("phase", "collective") and m.age_s < age / 2]
-    if len(young) >= 3 and min(m.age_s for m in young) < age / 4:
-        return Movement(True, f"{len(young)} marks in the last {age / 2:.1f} s", age / 2)
+    marks = [m for m in position.history if m.kind in ("phase", "collective")]
+    num_young = sum(_num_younger(mark, age / 2) for mark in marks)
+    if num_young >= 3 and min(_last_age_s(mark) for mark in marks) < age / 4:
+        return Movement(True, f"{num_young} marks in the last {age / 2:.1f} s", age / 2)
     return Movement(False if position.history else None, "no new mark in the black box")
+
+
+def _last_age_s(mark: Mark) -> float:
+    return mark.age_s if mark.last_age_s is None else mark.last_age_s
+
+
+def _num_younger(mark: Mark, age_s: float) -> int:
+    """How often it was written since, taking repeated ones as evenly spread."""
+    last_age_s = _last_age_s(mark)
+    if last_age_s >= age_s:
+        return 0
+    share = min(1.0, (age_s - last_age_s) / max(mark.age_s - last_age_s, 1e-9))
+    return max(1, int(share * mark.num_marks))
 
 
 def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement:

@@ -11,6 +11,9 @@ LEGAL_RPC_S = 70.0
 YOUNG_S = 20.0
 """Two samples closer together than this do not show that something stands still."""
 
+ATTACHED_S = 1.5
+"""Where somebody looks because the job hangs, much less confirms it."""
+
 
 SILENT_S = 300.0
 """Logs of a job that trains or syncs say something more often than this."""
@@ -80,4 +83,5 @@ def stands_still(situation: Situation, process: Process) -> bool:
     seen = situation.movements[process.key]
     if seen.moving is not False or len(process.stacks) < 2:
         return False
-    return seen.between_s is None or seen.between_s >= YOUNG_S
+    enough_s = ATTACHED_S if situation.evidence.origin == "attach" else YOUNG_S
+    return seen.between_s is None or seen.between_s >= enough_s

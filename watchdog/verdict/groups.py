@@ -37,7 +37,8 @@ _WORDS = {
 
 def phrase(wait: Wait) -> str:
     """What somebody who waits like this does, one phrase."""
-    group = f" (group {wait.group})" if wait.group else ""
+    is_told = "group" in wait.group or " of rank" in wait.group
+    group = f" ({'' if is_told else 'group '}{wait.group})" if wait.group else ""
     if wait.sequence is not None:
         group += f" number {wait.sequence}"
     if wait.num_bytes is not None:

@@ -85,7 +85,7 @@ def _is_known(situation: Situation, process: Process) -> bool:
     wait = situation.wait(process)
     if wait.kind not in ("no_answer", "unknown"):
         return True
-    if situation.evidence.origin != "files":
+    if situation.evidence.origin == "watchdog":
         return True
     return wait.kind == "unknown" and bool(wait.frames)
 

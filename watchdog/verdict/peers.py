@@ -84,7 +84,7 @@ def same_collective(situation: Situation) -> Judgement | None:
     members, wait = found[0], situation.wait(found[0][0])
     expected = set(wait.group_ranks) or set(range(situation.world_size or 0))
     missing = sorted(expected - {p.rank for p in members if p.rank is not None})
-    if missing and situation.evidence.origin != "files":
+    if missing and situation.evidence.origin == "watchdog":
         return _absent(situation, missing, members)
     if wait.kind == "rendezvous" and len(members) == len(situation.trainers):
         reason = f"{names_of(members)}: {phrase(wait)}, and it does not come about."

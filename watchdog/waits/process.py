@@ -37,6 +37,17 @@ _PHASES: tuple[tuple[str, WaitKind], ...] = (
     (r"pause|flush|resume|continue|send|rpc|update_weights_from", "rpc"),
     (r"sleep|offload|wake", "memory_switch"),
 )
+_MAX_CALLERS = 3
+_SAYS_MUCH = re.compile(
+    r"weight|sync|refit|engine|broadcast|barrier|gather|send|recv|pause|resume|sleep|wake|flush"
+    r"|save|checkpoint|generate|connect|backup|lora|offload|onload|export|train_step|backward"
+)
+_SAYS_LITTLE = re.compile(r"_*(main|run|start|call|step|fit|wrapper|wrapped|inner|decorate\w*)_*")
+# A checkout has no folder that tells where the package begins, other than the package's own.
+_CHECKOUT = re.compile(
+    r"^.*/((?:miles|slime|verl|skyrl\w*|nemo_rl|openrlhf|trl|areal|prime_rl|sglang|vllm|megatron"
+    r"|torch_memory_saver)/[^/].*)$"
+)
 
 
 @dataclass(frozen=True)
@@ -216,21 +227,44 @@ def _place(frame: Frame) -> str:
 def _short(path: str) -> str:
     """The package's path, or the last parts of one that is not installed."""
     short = package_path(path)
-    parts = short.split("/")
-    return "/".join(parts[-4:]) if short == path and len(parts) > 4 else short
+    if short != path:
+        return short
+    if (checkout := _CHECKOUT.search(path)) is not None:
+        return checkout.group(1)
+    parts = path.split("/")
+    return "/".join(parts[-4:]) if len(parts) > 4 else path
 
 
-def _with_place(wait: Wait, process: Process) -> Wait:
+def _calls_that_tell(wait: Wait) -> list[str]:
+    """The innermost call, the place of the first own one, and the callers that say most."""
     names: list[str] = []
+    kept: set[int] = set()
     placed = False
     shown = (*wait.frames, *(f for f in wait.path if f not in wait.frames))
     for frame in [f for f in shown if not f.function.startswith("0x")] or shown:
+        if frame.function.startswith("<") and names:
+            continue
         own = frame in wait.path
+        if own and not placed:
+            kept.add(len(names))
         name = _place(frame) if own and not placed else frame.function
         placed = placed or own
         if not names or names[-1] != name:
             names.append(name)
-    where = " < ".join(names[:10])
+    kept.add(0)
+    callers = sorted(range(len(names)), key=lambda at: (_rank_of_caller(names[at]), at))
+    kept.update([at for at in callers if at not in kept][: 1 + _MAX_CALLERS - len(kept)])
+    return [name for at, name in enumerate(names) if at in kept]
+
+
+def _rank_of_caller(name: str) -> int:
+    if _SAYS_LITTLE.fullmatch(name):
+        return 2
+    return 0 if _SAYS_MUCH.search(name) else 1
+
+
+def _with_place(wait: Wait, process: Process) -> Wait:
+    where = " < ".join(_calls_that_tell(wait))
     phase = process.position.phase if process.position is not None else ""
     if wait.kind in ("dead", "stopped", "no_answer") and wait.operation:
         where = f"{wait.operation}, last seen in {where}" if where else wait.operation

@@ -20,7 +20,8 @@ class Job:
         self.folder = folder
         self.incidents = folder / "runs" / self.run / "incidents"
         common = {
-            **os.environ,
+            # A watch inside the test process itself would make these ranks its children.
+            **{name: text for name, text in os.environ.items() if "MILES_WATCHDOG" not in name},
             "MILES_WATCHDOG": "1",
             "MILES_WATCHDOG_RUN": self.run,
             "MILES_WATCHDOG_DIR": str(folder / "runs"),

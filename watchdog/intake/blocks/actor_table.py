@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from watchdog.discovery.titles import role_by_process_name
 from watchdog.evidence import ProcessStatus
 from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Parts, ProcessPart, Who
-from watchdog.intake.prefixes import role_by_process_name
 
 LINE_LITERALS = ("ACTOR_ID",)
 MAX_ROWS = 10_000

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from watchdog.discovery.titles import role_by_process_name
 from watchdog.evidence import ActivitySample, ProcessStatus, ThreadActivity
 from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Listing, Parts, ProcessPart, Who
-from watchdog.intake.prefixes import role_by_process_name, who_by_process_name
+from watchdog.intake.prefixes import who_by_process_name
 from watchdog.masking import mask_text
 
 LINE_LITERALS = ()  # not what logs hold

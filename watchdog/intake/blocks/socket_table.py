@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
+from watchdog.discovery.titles import role_by_process_name
 from watchdog.evidence import Socket
 from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
-from watchdog.intake.prefixes import role_by_process_name
 
 LINE_LITERALS = ("Recv-Q", "users:((")
 MAX_ROWS = 20_000

@@ -8,6 +8,11 @@ from typing import Any
 
 import yaml
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 from watchdog.intake.blocks import Context
 from watchdog.intake.flags import flag
 from watchdog.intake.parts import Parts
@@ -68,10 +73,6 @@ def _is_toml(text: str) -> bool:
 
 
 def _toml(text: str) -> Any:
-    if sys.version_info < (3, 11):
-        raise ValueError("TOML needs Python 3.11 or later")
-    import tomllib  # type: ignore[import-not-found,unused-ignore]
-
     return tomllib.loads(text)
 
 

@@ -1,0 +1,117 @@
+"""`miles-watchdog check`: what a launch is known to hang of, before it runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from watchdog.exit_status import FAILED
+
+if TYPE_CHECKING:
+    from watchdog.static_checks.hazards import Hazard
+
+_COLOURS = {"certain": "red", "likely": "yellow", "suspect": "cyan"}
+
+
+@click.command("check", context_settings={"ignore_unknown_options": True})
+@click.argument("launch", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--args-json",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Resolved arguments or configuration as JSON.",
+)
+@click.option(
+    "--env-file",
+    "env_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Variables of the run, NAME=value lines or Ray's runtime environment; may be repeated.",
+)
+@click.option(
+    "--installed/--no-installed",
+    default=True,
+    show_default=True,
+    help="Take packages, environment, network and mounts of this machine for those of the run.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 on a hazard of `likely` or above.")
+@click.option("--json", "as_json", is_flag=True, help="Print the hazards as JSON.")
+def command(
+    launch: tuple[str, ...],
+    args_json: Path | None,
+    env_files: tuple[Path, ...],
+    installed: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    r"""Say what in a launch command is known to hang, before it runs.
+
+    LAUNCH is a command line behind `--`, or a file: a launch script, a configuration. Nothing is
+    started. Each hazard comes with its consequence, a word for its confidence, what decides
+    whether it happens, and the public report it is known from.
+
+    \b
+      certain  fails whenever the run comes to that point
+      likely   known to hang in this configuration, nothing seen that prevents it
+      suspect  hangs in some configurations like this one and runs in others
+
+    \b
+    Exit status:
+      0  done, whatever was found
+      1  with --strict: a hazard of `likely` or above
+      2  the input was unusable
+    """
+    if not launch and args_json is None and not env_files:
+        raise click.UsageError("give a launch command behind `--`, a script, or --args-json")
+    from watchdog.static_checks.hazards import hazards_of
+    from watchdog.static_checks.reading import read_launch
+
+    read = read_launch(launch, args_json=args_json, env_files=env_files, installed=installed)
+    hazards = hazards_of(read)
+    if as_json:
+        text = json.dumps({"schema_version": 1, "hazards": [asdict(h) for h in hazards]}, indent=1)
+        click.echo(text)
+    else:
+        _print(hazards, len(read.evidence.flags), len(read.evidence.environment))
+    failed = strict and any(hazard.confidence != "suspect" for hazard in hazards)
+    sys.exit(FAILED if failed else 0)
+
+
+def _print(hazards: Sequence[Hazard], num_flags: int, num_variables: int) -> None:
+    from watchdog.reports.printable import one_line
+
+    for hazard in hazards:
+        word = click.style(f"{hazard.confidence:<8}", fg=_COLOURS[hazard.confidence], bold=True)
+        click.echo(f"{word} {hazard.check}: {one_line(hazard.title)}")
+        _line("seen", "; ".join(hazard.facts))
+        _line("can", hazard.consequence)
+        _line("decides", hazard.decides)
+        _line("do", hazard.remedy)
+        known = f" (`miles-watchdog rules {hazard.rule}`)" if hazard.rule else ""
+        _line("from", hazard.source + known)
+        click.echo()
+    count = f"{len(hazards)} hazard{'' if len(hazards) == 1 else 's'}" if hazards else "no hazard"
+    click.echo(f"{count} known in {num_flags} flags and {num_variables} variables")
+
+
+def _line(label: str, text: str) -> None:
+    import textwrap
+
+    from watchdog.reports.printable import one_line
+
+    filled = textwrap.fill(
+        one_line(text, 1000),
+        98,
+        initial_indent=f"  {label:<8}",
+        subsequent_indent=" " * 10,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    click.echo(filled)

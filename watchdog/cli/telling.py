@@ -1,0 +1,48 @@
+"""What `diagnose` and `attach` do with their answer: print it in one format, write it in all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from watchdog.evidence import Evidence
+    from watchdog.findings import Diagnosis
+
+
+def tell(evidence: Evidence, diagnosis: Diagnosis, as_json: bool, as_markdown: bool) -> None:
+    """Print the report: for the terminal, or in the format that was asked for."""
+    from watchdog.reports import json_report, markdown, terminal
+
+    if as_json:
+        click.echo(json_report.render(evidence, diagnosis, None), nl=False)
+    elif as_markdown:
+        click.echo(markdown.render(evidence, diagnosis, None), nl=False)
+    else:
+        terminal.print_report(evidence, diagnosis, None)
+
+
+def write(evidence: Evidence, diagnosis: Diagnosis, folder: Path) -> None:
+    """Write report.json, report.md and evidence.json, and say where.
+
+    Raises:
+        WatchdogError: The folder cannot be written to.
+    """
+    from watchdog.errors import WatchdogError
+    from watchdog.reports import json_report, markdown
+    from watchdog.serialization import evidence_to_json
+
+    texts = {
+        "report.json": json_report.render(evidence, diagnosis, None),
+        "report.md": markdown.render(evidence, diagnosis, None),
+        "evidence.json": evidence_to_json(evidence),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WatchdogError(f"{folder}: cannot be written: {error.strerror}") from error
+    click.echo(f"written: {', '.join(str(folder / name) for name in texts)}", err=True)
