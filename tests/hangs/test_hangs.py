@@ -15,15 +15,7 @@ from healthy_twins import programs
 
 _CAN = {"cgroup": can_limit_memory, "netns": can_make_nodes}
 TWO_HOSTS = ["node_cut_off", "rank_of_other_node_never_arrives"]
-NOT_YET = {
-    "engine_answers_late": "a worker that computes in Python is taken for one that keeps the GIL",
-    "engine_dead": "an engine that is gone is not told from one that does not answer",
-}
-ONE_HOST = [
-    pytest.param(name, marks=[pytest.mark.xfail(reason=NOT_YET[name])] if name in NOT_YET else [])
-    for name in programs()
-    if name not in TWO_HOSTS
-]
+ONE_HOST = [name for name in programs() if name not in TWO_HOSTS]
 
 
 def expected_of(name: str) -> Expected:

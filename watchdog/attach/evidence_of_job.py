@@ -13,6 +13,7 @@ from watchdog.discovery.boxes import Box
 from watchdog.discovery.connections import Connections
 from watchdog.discovery.jobs import Job, Member
 from watchdog.discovery.places import Placed
+from watchdog.discovery.run_processes import as_process
 from watchdog.evidence import Evidence, Flag, Process
 from watchdog.intake.assemble import evidence_of, framework_of
 
@@ -23,26 +24,7 @@ _MAX_PEERS = 24
 
 def process_of(member: Member, part: Part, boxes: Sequence[Box], host: str) -> Process:
     """One process: who it is, what was captured, and where its black box says it is."""
-    process = Process(
-        key=member.key,
-        role=member.role,
-        rank=member.rank if member.role == "trainer" else None,
-        engine=member.engine if member.role in ("engine", "engine_worker") else None,
-        worker=member.worker if member.role == "engine_worker" else None,
-        pid=member.seen.pid,
-        host=host,
-        command=part.command,
-        status=part.status,
-        status_detail=part.status_detail,
-        stacks=part.stacks,
-        activity=part.activity,
-        memory=part.memory,
-        environment=part.environment,
-        versions=part.versions,
-        sockets=part.sockets,
-        identified_by="; ".join(dict.fromkeys(member.by)),
-        gaps=tuple(dict.fromkeys(part.gaps)),
-    )
+    process = as_process(member, part, host)
     box = next((box for box in boxes if box.is_of(member.seen)), None)
     return process if box is None else with_position(process, box)
 

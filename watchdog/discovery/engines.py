@@ -17,8 +17,8 @@ _URL_PORT = re.compile(r"https?://[^\s,/]*?:(\d{2,5})\b")
 def numbered_engines(job: Job, connections: Connections) -> list[Member]:
     """Engines, ascending, each followed by its own processes.
 
-    What an engine starts without a title is its server, and called engine as well; what has the
-    title of a scheduler or worker is a worker.
+    What an actor starts without a title is its server, and called engine as well; what has the
+    title of a scheduler or worker is a worker, and so is what a server starts without a title.
     """
     family = {m.seen.pid: m for m in job.of("engine", "engine_worker", "other")}
     tops = [m for m in family.values() if m.seen.parent not in family and m.role != "other"]
@@ -33,7 +33,7 @@ def numbered_engines(job: Job, connections: Connections) -> list[Member]:
         if owner.get(top) not in numbers:
             continue
         number, how = numbers[owner[top]]
-        one = _inside(member, number)
+        one = _inside(member, number, is_server=family[top].seen.has_title)
         if pid == owner[top]:
             one = replace(member, role="engine", engine=number, by=(*member.by, how))
         found.append((number, pid != owner[top], pid, one))
@@ -99,10 +99,10 @@ def _given(one: Member, ports: Sequence[int], connections: Connections) -> tuple
     return None if place is None else (place, "its port among MILES_ROLLOUT_ENGINES")
 
 
-def _inside(member: Member, engine: int) -> Member:
+def _inside(member: Member, engine: int, *, is_server: bool) -> Member:
     parallel = parallel_ranks(member.seen.line)
     role, worker = member.role, parallel.get("TP")
-    if role == "engine_worker" and not member.seen.has_title:
+    if role == "engine_worker" and not member.seen.has_title and is_server:
         role = "engine"
     elif role == "engine_worker" and worker is None:
         worker = 0

@@ -12,8 +12,9 @@ from pathlib import Path
 from watchdog import abort_order, masking
 from watchdog import capture as capture_package
 from watchdog.capture import SAMPLE_SOURCES, SOURCES, python_stacks
-from watchdog.capture.job_processes import Found, job_processes
 from watchdog.capture.target import Part, Source, Target, combined
+from watchdog.discovery.jobs import Member
+from watchdog.discovery.run_processes import processes_of_run
 from watchdog.evidence import Evidence, Gap, StackSample
 from watchdog.exchange.meeting import Outcome
 from watchdog.exit_status import STALLED
@@ -57,7 +58,7 @@ class Seams:
 
     Attributes:
         capture: Reads processes: targets, sources, time for all (s).
-        find_processes: The job's other processes: run, pids of the ranks, host.
+        find_processes: The job's other processes: run, pids of the ranks, host, roster.
         meet: Brings other hosts' evidence: stall, evidence of this host, time (s), sleep.
         native: Stacks with native frames, by pid.
         diagnose: Evidence to diagnosis.
@@ -68,7 +69,7 @@ class Seams:
     """
 
     capture: Callable[[Sequence[Target], Sequence[Source], float], dict[int, Part]] = _capture
-    find_processes: Callable[[str, list[int], str], tuple[Found, ...]] = job_processes
+    find_processes: Callable[[str, list[int], str, str], tuple[Member, ...]] = processes_of_run
     meet: Callable[[StallContext, Evidence, float, Callable[[float], None]], Outcome] = (
         other_nodes.met
     )

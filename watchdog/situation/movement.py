@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 from watchdog.evidence import ActivitySample, Mark, Process, StackSample
 from watchdog.waits import StackWait
+from watchdog.waits.gil import MIN_CPU_SHARE
 from watchdog.waits.patterns import WaitKind
 from watchdog.waits.process import is_cut
 from watchdog.waits.stack import decisive_wait
 
 MIN_IO_BYTES_PER_S = 256 * 1024
 """Less input and output than this is the noise of logging and heartbeats."""
-
-MIN_CPU_SHARE = 0.1
-"""CPU time a second below which a process is not working."""
 
 MIN_RUN_S = 0.0002
 """CPU time of a thread that went on with a transfer; looking at it costs less than this."""
