@@ -89,6 +89,8 @@ class Roster:
         self._fresh = present - self._known
         self._known = present
         parents = {_parent(pid) for pid in ranks} - {0, 1}
+        # A raylet starts the workers of all jobs.
+        parents = {pid for pid in parents if _read(f"/proc/{pid}/comm") != b"raylet\n"}
         found = [self._noted_one(pid, parents) for pid in sorted(looked_at)]
         fresh = [one for one in found if one is not None and self._noted.get(one.pid) != one]
         for one in fresh:

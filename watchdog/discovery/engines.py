@@ -26,6 +26,7 @@ def numbered_engines(job: Job, connections: Connections) -> list[Member]:
     owner = {m.seen.pid: engine for m, engine in engines}
     numbers = _numbers([m for m, engine in engines if engine == m.seen.pid], job, connections)
     found: list[tuple[int, bool, int, Member]] = []
+    num_workers: dict[int, int] = {}
     for pid, member in family.items():
         top = pid
         while family[top].seen.parent in family:
@@ -36,6 +37,9 @@ def numbered_engines(job: Job, connections: Connections) -> list[Member]:
         one = _inside(member, number, is_server=family[top].seen.has_title)
         if pid == owner[top]:
             one = replace(member, role="engine", engine=number, by=(*member.by, how))
+        elif one.role == "engine_worker" and one.worker is None:
+            one = replace(one, worker=num_workers.setdefault(number, 0))
+            num_workers[number] += 1
         found.append((number, pid != owner[top], pid, one))
     return [member for *_, member in sorted(found, key=lambda entry: entry[:3])]
 
@@ -102,8 +106,9 @@ def _given(one: Member, ports: Sequence[int], connections: Connections) -> tuple
 def _inside(member: Member, engine: int, *, is_server: bool) -> Member:
     parallel = parallel_ranks(member.seen.line)
     role, worker = member.role, parallel.get("TP")
-    if role == "engine_worker" and not member.seen.has_title and is_server:
-        role = "engine"
+    if role in ("engine", "engine_worker") and not member.seen.has_title:
+        # A fork has the command line of the server that it is a worker of.
+        role = "engine" if is_server else "engine_worker"
     elif role == "engine_worker" and worker is None:
         worker = 0
     return replace(member, role=role, engine=engine, replica=parallel.get("DP"), worker=worker)

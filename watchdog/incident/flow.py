@@ -305,11 +305,10 @@ class _Stalled:
         if not abort.is_still_stalled(self._context):
             self._seams.notice(f"{self._context.section} went on: this rank is not ended")
             return
-        ending = f"ending {_name(self._context)} with status {STALLED}"
+        ending = f"ending {_name(self._context)} with status {STALLED}: MILES_WATCHDOG_ABORT_AFTER"
         is_first = self._is_first_of_host()
         if is_first or self._context.identity.rank is None:
-            why = f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall"
-            ending += f": {why}; report: {result.report or 'none'}"
+            ending += f"={abort_after_s:g} s after the stall; report: {result.report or 'none'}"
         self._seams.notice(ending)
         if is_first:
             self._end_the_others()

@@ -22,6 +22,12 @@ _TRANSFERS = re.compile(
     r"_*(send|sendall|sendmsg|sendto|write|writev|recv|recvmsg|recvfrom)(_nocancel)?"
 )
 
+# Where the kernel has a thread sleep until the other end of a socket or pipe reads or writes.
+_TRANSFER_CHANNELS = re.compile(
+    r"sock_alloc_send|sk_stream_wait_memory|unix_stream_|sk_wait_data|wait_for_space|pipe_write"
+    r"|pipe_read|wait_woken"
+)
+
 _POLLING: frozenset[WaitKind] = frozenset(
     {"file_wait", "lock", "rpc", "sleep", "queue", "idle", "await", "store"}
 )
@@ -91,21 +97,26 @@ def _by_counters(process: Process, kind: WaitKind) -> Movement:
 def _by_main_thread(process: Process, kind: WaitKind) -> Movement:
     """A thread that sends or reads at one place, and ran in between: the other side takes it.
 
-    Only where the innermost call is one of input or output: elsewhere running proves nothing.
+    Only where the innermost call, or the kernel function that it sleeps in, is one of input or
+    output: elsewhere running proves nothing.
     """
     if kind not in ("unknown", "file_io") or len(process.activity) < 2 or not process.stacks:
         return Movement(None)
     main = next((t for t in process.stacks[-1].threads if t.frames), None)
-    if main is None or not _TRANSFERS.fullmatch(main.frames[0].function):
-        return Movement(None)
-    times = [
-        next((t.cpu_s for t in sample.threads if t.tid == process.pid), None)
+    before, after = (
+        next((t for t in sample.threads if t.tid == process.pid), None)
         for sample in process.activity[-2:]
-    ]
-    if times[0] is None or times[1] is None or times[1] - times[0] < MIN_RUN_S:
+    )
+    if main is None or before is None or after is None:
         return Movement(None)
-    ran_ms = (times[1] - times[0]) * 1000
-    return Movement(True, f"{main.frames[0].function} goes on: its thread ran {ran_ms:.1f} ms")
+    call = main.frames[0].function
+    is_transfer = _TRANSFERS.fullmatch(call) or _TRANSFER_CHANNELS.search(after.wchan)
+    if not is_transfer or before.cpu_s is None or after.cpu_s is None:
+        return Movement(None)
+    ran_s = after.cpu_s - before.cpu_s
+    if ran_s < MIN_RUN_S:
+        return Movement(None)
+    return Movement(True, f"{call} goes on: its thread ran {ran_s * 1000:.1f} ms")
 
 
 def _least_rate(kind: WaitKind) -> float:

@@ -57,5 +57,9 @@ def test_a_hang_on_two_nodes_is_reported_once_and_all_ranks_end(hung_run, two_no
     assert status == 1
     assert "MILES_WATCHDOG_ABORT_AFTER" in run.errors
     assert "status 86" in run.errors
+    assert "miles.train: rank" in run.errors
+    assert run.errors.splitlines()[-1].startswith(
+        "[miles-watchdog] this run stalled in weight_sync"
+    )
     for title in (*MEMBERS, SERVER):
         assert two_nodes.ends_of(title) == []

@@ -209,7 +209,9 @@ def test_a_process_reads_its_own_native_frames_and_is_never_left_standing(tmp_pa
 
 def none_is_left(program):
     """Whether no process of this program is there, as soon as the kernel has ended them."""
-    running = [p for p in psutil.process_iter(["cmdline"]) if str(program) in (p.info["cmdline"] or ())]
+    running = [
+        p for p in psutil.process_iter(["cmdline"]) if str(program) in (p.info["cmdline"] or ())
+    ]
     return not psutil.wait_procs(running, timeout=20)[1]
 
 
