@@ -34,6 +34,7 @@ _POLL_S = 0.2
 _TURN_S = 0.05
 _LONGEST_TURN_S = 1.0
 _PATIENCE_S = 60.0
+_BETWEEN_SAMPLES_S = 1.0
 
 
 def _diagnose(evidence: Evidence) -> Diagnosis:
@@ -183,6 +184,7 @@ class _Stalled:
         return self._neighbours.added_to(gathering.evidence(0.0), sleep=self._seams.sleep)
 
     def _own_evidence(self) -> Evidence:
+        self._wait_since_first_sample()
         target = Target(self._context.identity.pid, _name(self._context), self._traceback_file())
         part = self._seams.capture([target], SOURCES, max(3.0, self._wait_s - 1.0))[target.pid]
         before = self._context.first_sample
@@ -190,6 +192,15 @@ class _Stalled:
             # Of what the first look could not have, the second one says why as well.
             part = combined([replace(before, gaps=()), part])
         return rank_evidence.of_this_process(self._context, part)
+
+    def _wait_since_first_sample(self) -> None:
+        """Let so much time pass that movement would show; on a busy machine the first is late."""
+        first = self._context.first_sample
+        activity = first.activity if isinstance(first, Part) else ()
+        taken_at_s = activity[-1].taken_at_s if activity else None
+        left_s = (taken_at_s or 0.0) + _BETWEEN_SAMPLES_S - time.time()
+        if 0 < left_s <= _BETWEEN_SAMPLES_S:
+            self._seams.sleep(left_s)
 
     def _traceback_file(self) -> Path | None:
         box = self._context.blackbox

@@ -15,8 +15,9 @@ from watchdog.waits.stack import decisive_wait
 MIN_IO_BYTES_PER_S = 256 * 1024
 """Less input and output than this is the noise of logging and heartbeats."""
 
-MIN_RUN_S = 0.0002
-"""CPU time of a thread that went on with a transfer; looking at it costs less than this."""
+MIN_RUN_S = 0.00005
+"""CPU time of a thread that went on with a transfer. One that sleeps on uses none at all; a signal
+that it does not even notice costs less than this."""
 
 _TRANSFERS = re.compile(
     r"_*(send|sendall|sendmsg|sendto|write|writev|recv|recvmsg|recvfrom)(_nocancel)?"
@@ -198,6 +199,8 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     same_names = _names(before) == _names(after)
     if before.kind in _POLLING and before.kind == after.kind and same_names:
         return Movement(False, f"same {after.operation} in both samples", seconds)
+    if _polls(process, pair, (before, after)):
+        return Movement(False, f"polls in {_top(min(before, after, key=_depth))}", seconds)
     if not same_names:
         return Movement(True, f"{_top(before)} then, {_top(after)} now", seconds)
     if _lines(before) == _lines(after):
@@ -205,6 +208,36 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     if kind in _WORKING and (counters.how.startswith("uses") or after.thread.active):
         return Movement(True, f"other lines of {_top(after)}", seconds)
     return Movement(False, f"same functions in both samples ({_top(after)})", seconds)
+
+
+def _polls(
+    process: Process, pair: tuple[StackSample, StackSample], waits: tuple[StackWait, StackWait]
+) -> bool:
+    """Whether it slept in one sample and asked in the other, from within the same function."""
+    few, many = sorted((tuple(reversed(_names(wait))) for wait in waits), key=len)
+    if not few or many[: len(few)] != few:
+        return False
+    sleeping = [_sleeps(process, *one) for one in zip(pair, waits, strict=True)]
+    return any(
+        asleep and other.kind in _POLLING
+        for asleep, other in zip(sleeping, reversed(waits), strict=True)
+    )
+
+
+def _sleeps(process: Process, sample: StackSample, wait: StackWait) -> bool:
+    """Whether it slept for a while that it had chosen; Python's stack alone does not show it."""
+    if wait.kind != "unknown":
+        return wait.kind == "sleep"
+    at_s = sample.taken_at_s
+    times = [a for a in process.activity if a.taken_at_s is not None and at_s is not None]
+    if at_s is None or not times:
+        return False
+    nearest = min(times, key=lambda one: abs((one.taken_at_s or 0.0) - at_s))
+    return any(t.tid == process.pid and "nanosleep" in t.wchan for t in nearest.threads)
+
+
+def _depth(wait: StackWait) -> int:
+    return len(_names(wait))
 
 
 def _last_two(process: Process) -> tuple[StackSample, StackSample] | None:
