@@ -120,4 +120,9 @@ def test_both_hosts_end_with_the_same_verdict(tmp_path):
 
     for report in reports:
         check(report, expected)
-    assert reports[0]["culprits"] == reports[1]["culprits"]
+    # Native frames can be read on one's own host alone: only the place may differ by them.
+    first, second = (
+        [(one["process"], one["rank"], one["pid"], one["host"]) for one in report["culprits"]]
+        for report in reports
+    )
+    assert first == second
