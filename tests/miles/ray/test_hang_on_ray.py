@@ -61,5 +61,5 @@ def test_a_hang_on_two_nodes_is_reported_once_and_all_ranks_end(hung_run, two_no
     assert run.errors.splitlines()[-1].startswith(
         "[miles-watchdog] this run stalled in weight_sync"
     )
-    for title in (*MEMBERS, SERVER):
+    for title in (*MEMBERS, SERVER, "miles-watchdog-sentinel"):
         assert two_nodes.ends_of(title) == []
