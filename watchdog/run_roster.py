@@ -25,6 +25,8 @@ _MAX_LINE_BYTES = 2000
 _EVERY_S = 5.0
 # One that ended long before the stall was ended on purpose, or the job would not have gone on.
 _RECENT_S = 600.0
+# Engines take longer to start. What is over sooner is a tool, such as one that prints a version.
+_LIVES_S = 20.0
 
 
 class Noted(NamedTuple):
@@ -35,6 +37,7 @@ class Noted(NamedTuple):
         parent: Its parent's.
         ticks: When it started (clock ticks since boot).
         words: Its command line.
+        noted_s: When it was noted (monotonic, s).
         ended_s: When its end was noticed (monotonic, s); 0 while it runs.
     """
 
@@ -42,6 +45,7 @@ class Noted(NamedTuple):
     parent: int
     ticks: int
     words: tuple[str, ...]
+    noted_s: float = 0.0
     ended_s: float = 0.0
 
 
@@ -70,7 +74,7 @@ class Roster:
         changed = self._note_ends(now_s)
         if now_s >= self._next_s:
             self._next_s = now_s + _EVERY_S
-            changed = self._note_new(ranks) or changed
+            changed = self._note_new(ranks, now_s) or changed
         if changed:
             self._write()
 
@@ -82,7 +86,7 @@ class Roster:
             self._noted[one.pid] = one._replace(ended_s=now_s)
         return bool(ended)
 
-    def _note_new(self, ranks: Collection[int]) -> bool:
+    def _note_new(self, ranks: Collection[int], now_s: float) -> bool:
         present = {int(name) for name in os.listdir("/proc") if name.isdigit()}
         # Twice: between fork and exec a process has its parent's command line.
         looked_at = ((present - self._known) | self._fresh) & present - set(ranks)
@@ -91,15 +95,19 @@ class Roster:
         parents = {_parent(pid) for pid in ranks} - {0, 1}
         # A raylet starts the workers of all jobs.
         parents = {pid for pid in parents if _read(f"/proc/{pid}/comm") != b"raylet\n"}
-        found = [self._noted_one(pid, parents) for pid in sorted(looked_at)]
-        fresh = [one for one in found if one is not None and self._noted.get(one.pid) != one]
+        found = [self._noted_one(pid, parents, now_s) for pid in sorted(looked_at)]
+        fresh = [one for one in found if one is not None and not self._has(one)]
         for one in fresh:
             self._noted[one.pid] = one
         for pid in list(self._noted)[:-_MAX_NOTED]:
             del self._noted[pid]
         return bool(fresh)
 
-    def _noted_one(self, pid: int, parents: Collection[int]) -> Noted | None:
+    def _has(self, one: Noted) -> bool:
+        known = self._noted.get(one.pid)
+        return known is not None and (known.ticks, known.words) == (one.ticks, one.words)
+
+    def _noted_one(self, pid: int, parents: Collection[int], now_s: float) -> Noted | None:
         line = _read(f"/proc/{pid}/cmdline")[:_MAX_LINE_BYTES]
         if not ENGINE_PROGRAM.search(line.decode(errors="replace")):
             return None
@@ -111,7 +119,7 @@ class Roster:
         if not is_ours and self._mark not in _read(f"/proc/{pid}/environ").split(b"\0"):
             return None
         words = tuple(word.decode(errors="replace") for word in line.split(b"\0") if word)
-        return Noted(pid, parent, int(fields[19]), words)
+        return Noted(pid, parent, int(fields[19]), words, now_s)
 
     def _write(self) -> None:
         unfinished = f"{self._path}.{os.getpid()}"
@@ -134,19 +142,24 @@ def read_roster(path: str) -> tuple[Noted, ...]:
         return ()
 
 
-def ended_lately(noted: Iterable[Noted], now_s: float) -> tuple[Noted, ...]:
-    """Those that ended a short while ago and were not started anew, oldest first.
+def missed(noted: Iterable[Noted], now_s: float) -> tuple[Noted, ...]:
+    """The engines that ended a short while ago and were not started anew, oldest first.
+
+    What an engine started is left out: a helper may end at any time.
 
     Args:
         noted: From `read_roster`.
         now_s: Monotonic time (s).
     """
     noted = tuple(noted)
+    pids = {one.pid for one in noted}
     return tuple(
         one
         for one in sorted(noted, key=lambda one: one.ended_s)
         if one.ended_s
         and now_s - one.ended_s < _RECENT_S
+        and one.ended_s - one.noted_s > _LIVES_S
+        and one.parent not in pids
         and not any(_replaces(other, one) for other in noted)
     )
 

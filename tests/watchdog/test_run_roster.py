@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from watchdog.process_identity import started_ticks
-from watchdog.run_roster import Noted, Roster, ended_lately, read_roster
+from watchdog.run_roster import Noted, Roster, missed, read_roster
 
 WAITS = "import sys; print('ready', flush=True); sys.stdin.read()"
 SERVER = ("python", "-m", "sglang.launch_server", "--port")
@@ -17,8 +17,8 @@ def path(tmp_path):
     return str(tmp_path / "processes.json")
 
 
-def noted(ticks, ended_s=0.0, port="1"):
-    return Noted(ticks, 1, ticks, (*SERVER, port), ended_s)
+def noted(ticks, ended_s=0.0, port="1", parent=1, noted_s=0.0):
+    return Noted(ticks, parent, ticks, (*SERVER, port), noted_s, ended_s)
 
 
 def test_an_engine_is_noted_by_the_name_of_its_run_and_its_end_too(start, path):
@@ -34,7 +34,7 @@ def test_an_engine_is_noted_by_the_name_of_its_run_and_its_end_too(start, path):
     (ended,) = read_roster(path)
 
     assert running == Noted(
-        engine.pid, os.getpid(), running.ticks, (sys.executable, *running.words[1:]), 0.0
+        engine.pid, os.getpid(), running.ticks, (sys.executable, *running.words[1:])
     )
     assert ended == running._replace(ended_s=1.0)
 
@@ -57,18 +57,24 @@ def test_what_is_no_engine_is_not_written_down(start, path):
     assert read_roster(path) == ()
 
 
+def test_an_engine_that_ended_just_now_is_missed():
+    assert missed([noted(1, ended_s=50.0)], now_s=60.0) == (noted(1, ended_s=50.0),)
+
+
 def test_an_engine_that_was_started_anew_is_not_missed():
-    assert ended_lately([noted(1, ended_s=5.0), noted(2, port="2")], now_s=6.0) == ()
+    assert missed([noted(1, ended_s=50.0), noted(2, port="2")], now_s=60.0) == ()
 
 
 def test_an_engine_that_ended_long_ago_is_not_missed():
-    assert ended_lately([noted(1, ended_s=5.0)], now_s=5000.0) == ()
+    assert missed([noted(1, ended_s=50.0)], now_s=5000.0) == ()
 
 
-def test_an_engine_that_ended_just_now_is_missed():
-    assert ended_lately([noted(1, ended_s=5.0), noted(2, ended_s=5.5)], now_s=6.0) == (
-        noted(1, ended_s=5.0), noted(2, ended_s=5.5),
-    )  # fmt: skip
+def test_a_tool_of_the_same_name_is_not_missed():
+    assert missed([noted(1, noted_s=48.0, ended_s=50.0)], now_s=60.0) == ()
+
+
+def test_what_an_engine_started_is_not_missed():
+    assert missed([noted(1), noted(2, parent=1, ended_s=50.0)], now_s=60.0) == ()
 
 
 def test_a_file_that_was_cut_is_no_roster(path):

@@ -20,7 +20,7 @@ from watchdog.discovery.roles import is_watcher, parts
 from watchdog.evidence import Process, Role
 from watchdog.masking import mask_argv
 from watchdog.process_identity import RUN_VARIABLE
-from watchdog.run_roster import Noted, ended_lately, read_roster
+from watchdog.run_roster import Noted, missed, read_roster
 
 _MAX_PROCESSES = 64
 _KEPT: tuple[Role, ...] = ("engine", "engine_worker", "driver")
@@ -40,22 +40,31 @@ def processes_of_run(
             has ended; "" for none.
     """
     everything = processes_of_this_host(with_self=True)
-    ended = ended_lately(read_roster(roster) if roster else (), time.monotonic())
-    everything = with_ended(everything, ended)
+    noted = read_roster(roster) if roster else ()
+    everything = with_ended(everything, noted, time.monotonic())
     return members_of_run(everything, run, set(ranks), host)
 
 
-def with_ended(everything: Mapping[int, Seen], ended: Iterable[Noted]) -> dict[int, Seen]:
-    """The processes, and with them those that have ended, as the zombies that they are or were.
+def with_ended(
+    everything: Mapping[int, Seen], noted: Iterable[Noted], now_s: float
+) -> dict[int, Seen]:
+    """The processes: zombies with the command lines they had, and engines that are missed.
 
     A number that another process has got meanwhile is that other process's.
+
+    Args:
+        everything: The processes of this host.
+        noted: What the sentinel noted.
+        now_s: Monotonic time (s).
     """
+    noted = tuple(noted)
     found = dict(everything)
-    for one in ended:
+    for one in noted:
         now = found.get(one.pid)
-        if now is None or now.ticks == one.ticks:
-            name = now.name if now is not None else ""
-            found[one.pid] = Seen(one.pid, one.parent, one.ticks, "Z", name, one.words)
+        if now is not None and now.state == "Z" and now.ticks == one.ticks:
+            found[one.pid] = replace(now, words=one.words)
+    for one in missed(noted, now_s):
+        found.setdefault(one.pid, Seen(one.pid, one.parent, one.ticks, "Z", words=one.words))
     return dict(sorted(found.items()))
 
 

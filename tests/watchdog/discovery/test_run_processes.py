@@ -6,7 +6,13 @@ from watchdog.discovery.run_processes import members_of_run, with_ended
 from watchdog.run_roster import Noted
 
 RUN = {"MILES_WATCHDOG_RUN": "r"}
+NOW_S = 1000.0
 ENGINE = "python -m sglang.launch_server --port 7001"
+
+
+def noted(ticks):
+    """An engine that was started by process 10 and has ended."""
+    return Noted(20, 10, ticks, tuple(ENGINE.split()), NOW_S - 60, NOW_S - 5)
 
 
 def keys(node, everything=None):
@@ -47,7 +53,7 @@ def test_a_zombie_is_named_by_what_was_noted_while_it_ran(node):
     job(node)
     node.add(20, "", 10, state="Z")
 
-    everything = with_ended(node.everything, [Noted(20, 10, 20, tuple(ENGINE.split()), 5.0)])
+    everything = with_ended(node.everything, [noted(20)], NOW_S)
 
     assert keys(node, everything)[20] == "engine 0"
 
@@ -55,7 +61,7 @@ def test_a_zombie_is_named_by_what_was_noted_while_it_ran(node):
 def test_one_that_was_reaped_is_named_as_well(node):
     job(node)
 
-    everything = with_ended(node.everything, [Noted(20, 10, 20, tuple(ENGINE.split()), 5.0)])
+    everything = with_ended(node.everything, [noted(20)], NOW_S)
 
     assert keys(node, everything) == {20: "engine 0", 10: "launcher"}
 
@@ -64,6 +70,6 @@ def test_a_number_that_was_given_anew_is_the_new_process(node):
     job(node)
     node.add(20, "python other.py", 10)
 
-    everything = with_ended(node.everything, [Noted(20, 10, 7, tuple(ENGINE.split()), 5.0)])
+    everything = with_ended(node.everything, [noted(7)], NOW_S)
 
     assert keys(node, everything)[20] == "node-0:20"
