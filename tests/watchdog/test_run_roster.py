@@ -17,7 +17,7 @@ def path(tmp_path):
     return str(tmp_path / "processes.json")
 
 
-def noted(ticks, ended_s=0.0, port="1", parent=1, noted_s=0.0):
+def noted(ticks, ended_s=0.0, port="1", parent=9, noted_s=0.0):
     return Noted(ticks, parent, ticks, (*SERVER, port), noted_s, ended_s)
 
 
