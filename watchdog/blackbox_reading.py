@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import mmap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from watchdog import blackbox_layout as layout
 from watchdog.errors import UnusableInputError
-from watchdog.evidence import Collective, Mark, Position
+from watchdog.evidence import Collective, Mark, Position, Process
 
 _Memory = bytes | mmap.mmap
 # A record is torn for less than a microsecond; a few fresh looks get past it.
 _LOOKS = 5
+# A box keeps 512 marks; what a report and a rule look at are the last ones.
+_MAX_MARKS = 128
+_MAX_COLLECTIVES = 32
 _MAX_LABEL_CHARS = 40
 
 
@@ -185,6 +188,22 @@ def read_blackbox(path: Path | str, *, with_events: bool = True) -> BlackBoxRead
         return BlackBoxReading.from_memory(memory, with_events=with_events)
     except UnusableInputError as error:
         raise UnusableInputError(f"{path}: {error}") from error
+
+
+def with_position(process: Process, reading: BlackBoxReading, now_s: float) -> Process:
+    """The process with what its black box says: where it is, and its last collectives.
+
+    Args:
+        process: The writer of the box.
+        reading: What the box said.
+        now_s: The time now on the clock of the box (monotonic, s).
+    """
+    place = position(reading, now_s)
+    return replace(
+        process,
+        position=replace(place, history=place.history[-_MAX_MARKS:]),
+        collectives=collectives(reading, now_s)[-_MAX_COLLECTIVES:],
+    )
 
 
 def position(reading: BlackBoxReading, now_s: float) -> Position:

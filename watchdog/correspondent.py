@@ -14,7 +14,7 @@ from watchdog.blackbox_reading import position
 from watchdog.exchange import parcel, roster
 from watchdog.exchange.board import Board, BoardError
 from watchdog.exchange.folder import FolderBoard
-from watchdog.exchange.meeting import ASKED
+from watchdog.exchange.meeting import ASKED, answering_key
 from watchdog.exchange.store import StoreBoard, default_store_board
 from watchdog.incident import node_evidence
 from watchdog.incident.leader import Leadership
@@ -121,6 +121,7 @@ class Correspondent:
             return
         if self._asked is None or self._asked[0] != incident:
             self._asked = (incident, now_s)
+            board.put(answering_key(incident, node), b"")
         key = f"answer/{incident}/{node}"
         if board.has(key):
             self._answered.add(incident)

@@ -18,6 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from watchdog import last_word
 from watchdog.evidence import Flag
 from watchdog.incident_worker import run_guarded
 from watchdog.masking import mask_value
@@ -47,6 +48,7 @@ def publish(snapshot: Callable[[], tuple[Flag, ...]]) -> None:
     run = os.environ[RUN_VARIABLE] = run_name(os.environ)
     folder = Path(os.path.abspath(os.path.expanduser(settings.dir)))
     os.environ["MILES_WATCHDOG_DIR"] = str(folder)
+    last_word.promise(folder / run)
     writer = threading.Thread(
         target=lambda: run_guarded(lambda: _write(folder / run, snapshot())),
         name="weight-sync-watchdog-flags",

@@ -22,7 +22,7 @@ import sys
 import time
 
 from watchdog import blackbox_layout as layout
-from watchdog import endings
+from watchdog import endings, run_roster
 
 LOCK = "sentinel.lock"
 ABORT = "abort.json"
@@ -115,6 +115,8 @@ class Sentinel:
     def __init__(self, local: str, run_folder: str, speaker: list[str]) -> None:
         self._local, self._run_folder, self._speaker = local, run_folder, speaker
         self._boxes: dict[str, Box] = {}
+        run = os.path.basename(run_folder)
+        self._roster = run_roster.Roster(os.path.join(local, run_roster.FILE), run)
         self._children: set[int] = set()
         self._began_s = time.monotonic()
         self._has_seen_box = False
@@ -153,6 +155,8 @@ class Sentinel:
         for box in self._boxes.values():
             if not box.is_settled:
                 self._look_at_end(box, now_s)
+        ranks = [box.pid for box in self._boxes.values() if box.is_rank and not box.is_settled]
+        self._roster.look(now_s, ranks)
         self._speak(now_s)
         self._abort()
         self._children -= {pid for pid in self._children if has_ended(pid)}
@@ -256,6 +260,7 @@ class Sentinel:
                 _unlink(entry.path)
         _unlink(os.path.join(self._local, LOCK))
         _unlink(os.path.join(self._local, ABORT))
+        _unlink(os.path.join(self._local, run_roster.FILE))
         for folder in (self._local, os.path.dirname(self._local), ranks, self._run_folder,
                        os.path.dirname(self._run_folder)):  # fmt: skip
             try:

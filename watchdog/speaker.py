@@ -12,7 +12,9 @@ import time
 from dataclasses import fields, replace
 from pathlib import Path
 
+from watchdog import flags_file
 from watchdog.blackbox_reading import BlackBoxReading, read_blackbox
+from watchdog.capture.flags import looked_at, relevant
 from watchdog.errors import UnusableInputError
 from watchdog.incident import first_sample, handle_stall
 from watchdog.process_identity import ProcessIdentity
@@ -67,8 +69,10 @@ def main(arguments: list[str]) -> None:
     run_folder, box = map(Path, arguments)
     context = stall_of(box, run_folder)
     if context is not None:
-        # Two samples, as a rank has taken them by then.
-        context = replace(context, first_sample=first_sample(context))
+        # Two samples, as a rank has taken them by then. Its arguments cannot be asked for from
+        # outside; those that the driver or launcher wrote can be read.
+        flags = relevant(flags_file.read(os.environ), looked_at())
+        context = replace(context, first_sample=replace(first_sample(context), flags=flags))
         time.sleep(_BETWEEN_SAMPLES_S)
         handle_stall(context)
 

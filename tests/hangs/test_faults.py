@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _harness import END_WITHIN_S, Program, running, wait_for
@@ -118,10 +120,36 @@ def test_eight_ranks_are_reported_soon_though_three_of_them_cannot_speak(tmp_pat
 
     with running("three_ways_at_once", tmp_path, STALL_AFTER=5) as program:
         program.wait_until_ready()
+        busy = [times_slower()]
         report = program.report()
         written_s = program.reports()[0].stat().st_mtime
+        busy.append(times_slower())
+        wait_for("the verdict on stderr", lambda: is_said(program, report), END_WITHIN_S)
 
     check(report, expected)
-    evidence = json.loads(program.reports()[0].with_name("evidence.json").read_text())
-    # How soon depends on the machine; that it is written once and says when does not.
-    assert evidence["collected_at_s"] <= written_s <= time.time()
+    noticed_late_s = report["stall"]["waited_s"] - report["stall"]["deadline_s"]
+    took_s = noticed_late_s + written_s - report["incident"]["started_at_s"]
+    assert took_s < WITHIN_S * max(busy), f"{took_s:.1f} s; busy: {busy}"
+
+
+WITHIN_S = 5.0
+"""From the stall to the complete report, on a machine that has nothing else to do."""
+
+
+def times_slower() -> float:
+    """How many times longer than its CPU time a busy thread takes now; 1 where nobody disturbs.
+
+    Of a machine that others use as well, a promise about seconds can ask no more.
+    """
+    began_s, began_cpu_s = time.monotonic(), time.thread_time()
+    while time.thread_time() < began_cpu_s + 0.3:
+        pass
+    return max(1.0, (time.monotonic() - began_s) / 0.3)
+
+
+def is_said(program: Program, report: dict[str, Any]) -> bool | None:
+    """Whether standard error has the line with the state and the numbers of all culprits."""
+    lines = program.log.read_text().splitlines()
+    verdicts = [line for line in lines if f"{report['state'].upper()}: rank" in line]
+    wanted = {str(one["rank"]) for one in report["culprits"]}
+    return True if any(wanted <= set(re.findall(r"\d+", line)) for line in verdicts) else None

@@ -15,6 +15,8 @@ def watch(tmp_path, monkeypatch):
     monkeypatch.setenv("MILES_WATCHDOG_DIR", str(tmp_path))
     monkeypatch.setenv("MILES_WATCHDOG_RUN", "a-run")
     monkeypatch.setenv("RANK", "0")
+    # The watch writes it for children of this process: only a name that was set is unset again.
+    monkeypatch.setenv("MILES_WATCHDOG_OWNER", "")
     monkeypatch.setattr(section, "_is_on", True)
     monkeypatch.setattr(process_watch, "_has_failed", False)
     yield process_watch.ensure_started()

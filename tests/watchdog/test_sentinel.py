@@ -279,4 +279,5 @@ def test_it_needs_nothing_beyond_the_standard_library():
         "watchdog.sentinel",
         "watchdog.blackbox_layout",
         "watchdog.endings",
+        "watchdog.run_roster",
     }

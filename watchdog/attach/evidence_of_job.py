@@ -7,55 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from watchdog.attach.open_logs import LogsRead
-from watchdog.blackbox_reading import collectives, position
+from watchdog.blackbox_reading import with_position
 from watchdog.capture.target import Part
 from watchdog.discovery.boxes import Box
 from watchdog.discovery.connections import Connections
 from watchdog.discovery.jobs import Job, Member
 from watchdog.discovery.places import Placed
+from watchdog.discovery.run_processes import as_process
 from watchdog.evidence import Evidence, Flag, Process
 from watchdog.intake.assemble import evidence_of, framework_of
 
-_MAX_MARKS = 128
-_MAX_COLLECTIVES = 32
 _MAX_PEERS = 24
 
 
 def process_of(member: Member, part: Part, boxes: Sequence[Box], host: str) -> Process:
     """One process: who it is, what was captured, and where its black box says it is."""
-    process = Process(
-        key=member.key,
-        role=member.role,
-        rank=member.rank if member.role == "trainer" else None,
-        engine=member.engine if member.role in ("engine", "engine_worker") else None,
-        worker=member.worker if member.role == "engine_worker" else None,
-        pid=member.seen.pid,
-        host=host,
-        command=part.command,
-        status=part.status,
-        status_detail=part.status_detail,
-        stacks=part.stacks,
-        activity=part.activity,
-        memory=part.memory,
-        environment=part.environment,
-        versions=part.versions,
-        sockets=part.sockets,
-        identified_by="; ".join(dict.fromkeys(member.by)),
-        gaps=tuple(dict.fromkeys(part.gaps)),
-    )
+    process = as_process(member, part, host)
     box = next((box for box in boxes if box.is_of(member.seen)), None)
-    return process if box is None else with_position(process, box)
-
-
-def with_position(process: Process, box: Box) -> Process:
-    """The process with what its black box says."""
-    now_s = time.monotonic()
-    place = position(box.reading, now_s)
-    return replace(
-        process,
-        position=replace(place, history=place.history[-_MAX_MARKS:]),
-        collectives=collectives(box.reading, now_s)[-_MAX_COLLECTIVES:],
-    )
+    return process if box is None else with_position(process, box.reading, time.monotonic())
 
 
 def gone_processes(placed: Placed, boxes: Sequence[Box], host: str) -> list[Process]:
@@ -74,7 +43,7 @@ def gone_processes(placed: Placed, boxes: Sequence[Box], host: str) -> list[Proc
             continue
         ended = "the process ended on its own" if box.reading.exited else "the process is gone"
         process = _gone(rank, box.pid or None, host, ended, "its black box")
-        found[rank] = with_position(process, box)
+        found[rank] = with_position(process, box.reading, time.monotonic())
     for rank in placed.absent:
         why = f"no process has this rank, and {placed.how_absent}"
         found.setdefault(rank, _gone(rank, None, host, "no process has this rank", why))

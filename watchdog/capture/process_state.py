@@ -159,7 +159,26 @@ def _thread(pid: int, tid: int) -> ThreadActivity | None:
         return None  # it ended meanwhile
     fields = text.rpartition(")")[2].split()
     name = text.partition("(")[2].rpartition(")")[0]
-    return ThreadActivity(tid, name, fields[0], _wchan(folder), _cpu_s(fields))
+    cpu_s = _cpu_s_in_ns(folder)
+    if cpu_s is None:
+        cpu_s = _cpu_s(fields)
+    return ThreadActivity(tid, name, fields[0], _wchan(folder), cpu_s)
+
+
+def _cpu_s_in_ns(folder: str) -> float | None:
+    """CPU time of a thread where the kernel counts it in nanoseconds: `stat` has ticks of 10 ms.
+
+    A thread that sends over a slow link runs for microseconds at a time.
+
+    Source:
+        Documentation/scheduler/sched-stats.rst of Linux: `/proc/<pid>/schedstat`, first field.
+    """
+    try:
+        words = proc.read_text(f"{folder}/schedstat").split()
+    except OSError:
+        return None
+    # All zero where the kernel was built without these counters.
+    return int(words[0]) / 1e9 if words and words[0] != "0" else None
 
 
 def _wchan(folder: str) -> str:

@@ -7,6 +7,7 @@ about a second. That is for suspects only, and never for a process that is stopp
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -124,18 +125,29 @@ def _run(command: list[str], pid: int, deadline_s: float) -> subprocess.Complete
     # A preloaded library is meant for the trainer; it must not come to life in py-spy.
     environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     left_s = max(0.05, deadline_s - time.monotonic())
-    try:
-        return subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=left_s, env=environ, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        if "--native" in command:
-            _continue_if_left_stopped(pid)
-        raise _DumpError(
-            f"py-spy did not answer within {left_s:.1f} s and was ended",
-            f"look by hand: {' '.join(command)}",
-        ) from None
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, errors="replace", env=environ, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            said, errors = process.communicate(timeout=left_s)
+        except BaseException as error:
+            # The whole session: a guard that is killed alone leaves its py-spy behind.
+            _end_session(process)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            if "--native" in command:
+                _continue_if_left_stopped(pid)
+            raise _DumpError(
+                f"py-spy did not answer within {left_s:.1f} s and was ended",
+                f"look by hand: {' '.join(command)}",
+            ) from None
+    return subprocess.CompletedProcess(command, process.returncode, said, errors)
+
+
+def _end_session(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _guard(pid: int, deadline_s: float) -> list[str]:

@@ -17,8 +17,8 @@ _URL_PORT = re.compile(r"https?://[^\s,/]*?:(\d{2,5})\b")
 def numbered_engines(job: Job, connections: Connections) -> list[Member]:
     """Engines, ascending, each followed by its own processes.
 
-    What an engine starts without a title is its server, and called engine as well; what has the
-    title of a scheduler or worker is a worker.
+    What an actor starts without a title is its server, and called engine as well; what has the
+    title of a scheduler or worker is a worker, and so is what a server starts without a title.
     """
     family = {m.seen.pid: m for m in job.of("engine", "engine_worker", "other")}
     tops = [m for m in family.values() if m.seen.parent not in family and m.role != "other"]
@@ -26,6 +26,7 @@ def numbered_engines(job: Job, connections: Connections) -> list[Member]:
     owner = {m.seen.pid: engine for m, engine in engines}
     numbers = _numbers([m for m, engine in engines if engine == m.seen.pid], job, connections)
     found: list[tuple[int, bool, int, Member]] = []
+    num_workers: dict[int, int] = {}
     for pid, member in family.items():
         top = pid
         while family[top].seen.parent in family:
@@ -33,9 +34,12 @@ def numbered_engines(job: Job, connections: Connections) -> list[Member]:
         if owner.get(top) not in numbers:
             continue
         number, how = numbers[owner[top]]
-        one = _inside(member, number)
+        one = _inside(member, number, is_server=family[top].seen.has_title)
         if pid == owner[top]:
             one = replace(member, role="engine", engine=number, by=(*member.by, how))
+        elif one.role == "engine_worker" and one.worker is None:
+            one = replace(one, worker=num_workers.setdefault(number, 0))
+            num_workers[number] += 1
         found.append((number, pid != owner[top], pid, one))
     return [member for *_, member in sorted(found, key=lambda entry: entry[:3])]
 
@@ -99,11 +103,12 @@ def _given(one: Member, ports: Sequence[int], connections: Connections) -> tuple
     return None if place is None else (place, "its port among MILES_ROLLOUT_ENGINES")
 
 
-def _inside(member: Member, engine: int) -> Member:
+def _inside(member: Member, engine: int, *, is_server: bool) -> Member:
     parallel = parallel_ranks(member.seen.line)
     role, worker = member.role, parallel.get("TP")
-    if role == "engine_worker" and not member.seen.has_title:
-        role = "engine"
+    if role in ("engine", "engine_worker") and not member.seen.has_title:
+        # A fork has the command line of the server that it is a worker of.
+        role = "engine" if is_server else "engine_worker"
     elif role == "engine_worker" and worker is None:
         worker = 0
     return replace(member, role=role, engine=engine, replica=parallel.get("DP"), worker=worker)

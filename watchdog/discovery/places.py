@@ -56,7 +56,7 @@ def placed(job: Job, boxes: Sequence[Box], connections: Connections, host: str) 
     engines = numbered_engines(job, connections)
     rest = job.of("driver", "launcher")
     others = [m for m in job.of("other") if m.seen.pid not in {e.seen.pid for e in engines}]
-    named = _with_keys([*trainers, *engines, *rest, *others], host)
+    named = with_keys([*trainers, *engines, *rest, *others], host)
     absent, why = _absent(trainers, size)
     return Placed(replace(job, members=tuple(named)), size, absent, why)
 
@@ -172,7 +172,13 @@ def _on_loopback(trainers: Iterable[Member]) -> bool:
     return bool(known) and all(address in _LOOPBACK for address in known)
 
 
-def _with_keys(members: Iterable[Member], host: str) -> list[Member]:
+def with_keys(members: Iterable[Member], host: str) -> list[Member]:
+    """The members with a key each, all different.
+
+    Args:
+        members: With rank or number of engine, where they have one.
+        host: Name of this host, for what has none.
+    """
     taken: set[str] = set()
     named = []
     for member in members:

@@ -81,14 +81,18 @@ class Seen:
         return (self.environ or {}).get(name, "")
 
 
-def processes_of_this_host() -> dict[int, Seen]:
-    """Every process that can be seen, by pid, ascending; the caller's own is left out.
+def processes_of_this_host(*, with_self: bool = False) -> dict[int, Seen]:
+    """Every process that can be seen, by pid, ascending.
 
     Takes a bounded time: reading an environment waits for a lock of that process.
+
+    Args:
+        with_self: Whether the caller's own process is one of them.
     """
+    left_out = 0 if with_self else os.getpid()
     found: dict[int, Seen] = {}
     for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid() and (one := _seen(int(name))):
+        if name.isdigit() and int(name) != left_out and (one := _seen(int(name))):
             found[one.pid] = one
     jobs = {pid: partial(_environ, pid) for pid, one in found.items() if one.words}
     for pid, outcome in bounded.results(jobs, timeout_s=_MAX_ENVIRON_S).items():

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from watchdog.discovery.processes import Seen, ancestors
 from watchdog.discovery.titles import role_by_process_name
 from watchdog.evidence import Role
+from watchdog.run_roster import ENGINE_PROGRAM
 
-_ENGINE_PROGRAM = re.compile(
-    r"sglang|vllm|engine_server|launch_server|api_server|rollout[._]engine", re.I
-)
 _TRAINING_PROGRAM = re.compile(r"(?:^|[./\w])(?:train|main_ppo|grpo|ppo|rl|sft)\w*(?:\.py)?(?: |$)")
 # What looks at a job is no part of it.
 _WATCHERS = re.compile(r"(?:miles-watchdog|watchdog\.|py-spy|py\.?test)(?:\b|$)")
 # Helpers of Python's own multiprocessing, which never say anything of a hang.
 _HELPERS = re.compile(r"multiprocessing[./](?:resource_tracker|forkserver)")
+_SENTINEL = "miles-watchdog-sentinel"
 _WORLD = ("RANK", "WORLD_SIZE")
 
 
@@ -66,7 +65,8 @@ def is_helper(one: Seen) -> bool:
 def is_watcher(one: Seen) -> bool:
     """Whether it only looks at jobs: this program, py-spy, a test runner."""
     first = one.words[0].rsplit("/", 1)[-1] if one.words else ""
-    return _WATCHERS.match(one.program or first) is not None
+    # The sentinel is started by `python -c`, with its name as the first argument.
+    return _WATCHERS.match(one.program or first) is not None or _SENTINEL in one.words
 
 
 def _own(one: Seen) -> Part | None:
@@ -167,4 +167,4 @@ def is_training_script(one: Seen) -> bool:
 def is_engine_program(one: Seen) -> bool:
     """Whether a command line starts a rollout engine, by its program alone."""
     name = one.program if one.is_python else _console_script(one)
-    return _ENGINE_PROGRAM.search(name) is not None
+    return ENGINE_PROGRAM.search(name) is not None

@@ -24,6 +24,8 @@ from watchdog.exchange.board import Board, BoardError
 
 ASKED = "asked"
 _TURN_S = 0.5
+# A node that has said that it answers gets so much longer: it may be a busy one.
+_PROLONGED_S = 7.0
 _LEADER_STALE_S = 4.0
 
 
@@ -49,7 +51,8 @@ class Meeting:
         incident: Id of the incident, the same on all nodes.
         node: Name of this node: its lowest rank.
         own: Evidence of this node's ranks and other processes.
-        wait_s: How long the leader waits for other nodes (s).
+        wait_s: How long the leader waits for other nodes (s); for one that has said that it
+            will answer, seven seconds more.
         now_s: Monotonic time (s).
     """
 
@@ -63,6 +66,7 @@ class Meeting:
     _is_posted: bool = False
     _generation: int = 1
     _lead_until_s: float | None = None
+    _is_prolonged: bool = False
     _pulse: int = 0
     _leader_pulse: tuple[bytes | None, float] = (None, 0.0)
     _nodes: dict[int, int] = field(default_factory=dict)
@@ -127,11 +131,21 @@ class Meeting:
             answer = parcel.fetch(self.board, f"answer/{self.incident}/{node}")
             if answer is not None:
                 self._answers[node] = answer
-        if self._missing() and now_s < self._lead_until_s:
+        if self._missing() and now_s < self._until_s(nodes - set(self._answers), now_s):
             return None
         evidence = self._merged(self._silent)
         parcel.post(self.board, f"result/{self.incident}", evidence)
         return Outcome(evidence, leads=True)
+
+    def _until_s(self, silent: set[int], now_s: float) -> float:
+        """Until when to wait: longer for a node that has said that it is about to answer."""
+        assert self._lead_until_s is not None
+        if now_s < self._lead_until_s or self._is_prolonged:
+            return self._lead_until_s
+        if any(self.board.has(answering_key(self.incident, node)) for node in silent):
+            self._is_prolonged = True
+            self._lead_until_s += _PROLONGED_S
+        return self._lead_until_s
 
     def _missing(self) -> list[int]:
         present = _ranks(self.own).union(*map(_ranks, self._answers.values()))
@@ -139,7 +153,8 @@ class Meeting:
 
     def _silent(self, rank: int) -> Process:
         node = self._nodes.get(rank)
-        why = f"its node did not answer within {self.wait_s:g} s"
+        waited_s = self.wait_s + (_PROLONGED_S if self._is_prolonged else 0.0)
+        why = f"its node did not answer within {waited_s:g} s"
         lost = getattr(self.board, "failures", {})
         if node is None and lost:
             return self._lost(rank, "; ".join(f"{name}: {text}" for name, text in lost.items()))
@@ -173,6 +188,11 @@ class Meeting:
         )
 
 
+def answering_key(incident: str, node: int) -> str:
+    """Key under which a node says that it has been asked, and will answer as soon as it can."""
+    return f"answering/{incident}/{node}"
+
+
 def held(
     meeting: Meeting, *, sleep: Callable[[float], None] = time.sleep, poll_s: float = 0.1
 ) -> Outcome:
@@ -181,7 +201,7 @@ def held(
     Takes at most the leader's wait, four times that where leaders die one after another; then
     this node is left alone.
     """
-    deadline_s = meeting.now_s() + 4 * (meeting.wait_s + _LEADER_STALE_S)
+    deadline_s = meeting.now_s() + 4 * (meeting.wait_s + _PROLONGED_S + _LEADER_STALE_S)
     while meeting.now_s() < deadline_s:
         outcome = meeting.step()
         if outcome is not None:

@@ -12,8 +12,9 @@ from pathlib import Path
 from watchdog import abort_order, masking
 from watchdog import capture as capture_package
 from watchdog.capture import SAMPLE_SOURCES, SOURCES, python_stacks
-from watchdog.capture.job_processes import Found, job_processes
 from watchdog.capture.target import Part, Source, Target, combined
+from watchdog.discovery.jobs import Member
+from watchdog.discovery.run_processes import processes_of_run
 from watchdog.evidence import Evidence, Gap, StackSample
 from watchdog.exchange.meeting import Outcome
 from watchdog.exit_status import STALLED
@@ -33,6 +34,7 @@ _POLL_S = 0.2
 _TURN_S = 0.05
 _LONGEST_TURN_S = 1.0
 _PATIENCE_S = 60.0
+_BETWEEN_SAMPLES_S = 1.0
 
 
 def _diagnose(evidence: Evidence) -> Diagnosis:
@@ -57,7 +59,7 @@ class Seams:
 
     Attributes:
         capture: Reads processes: targets, sources, time for all (s).
-        find_processes: The job's other processes: run, pids of the ranks, host.
+        find_processes: The job's other processes: run, pids of the ranks, host, roster.
         meet: Brings other hosts' evidence: stall, evidence of this host, time (s), sleep.
         native: Stacks with native frames, by pid.
         diagnose: Evidence to diagnosis.
@@ -68,7 +70,7 @@ class Seams:
     """
 
     capture: Callable[[Sequence[Target], Sequence[Source], float], dict[int, Part]] = _capture
-    find_processes: Callable[[str, list[int], str], tuple[Found, ...]] = job_processes
+    find_processes: Callable[[str, list[int], str, str], tuple[Member, ...]] = processes_of_run
     meet: Callable[[StallContext, Evidence, float, Callable[[float], None]], Outcome] = (
         other_nodes.met
     )
@@ -182,6 +184,7 @@ class _Stalled:
         return self._neighbours.added_to(gathering.evidence(0.0), sleep=self._seams.sleep)
 
     def _own_evidence(self) -> Evidence:
+        self._wait_since_first_sample()
         target = Target(self._context.identity.pid, _name(self._context), self._traceback_file())
         part = self._seams.capture([target], SOURCES, max(3.0, self._wait_s - 1.0))[target.pid]
         before = self._context.first_sample
@@ -189,6 +192,15 @@ class _Stalled:
             # Of what the first look could not have, the second one says why as well.
             part = combined([replace(before, gaps=()), part])
         return rank_evidence.of_this_process(self._context, part)
+
+    def _wait_since_first_sample(self) -> None:
+        """Let so much time pass that movement would show; on a busy machine the first is late."""
+        first = self._context.first_sample
+        activity = first.activity if isinstance(first, Part) else ()
+        taken_at_s = activity[-1].taken_at_s if activity else None
+        left_s = (taken_at_s or 0.0) + _BETWEEN_SAMPLES_S - time.time()
+        if 0 < left_s <= _BETWEEN_SAMPLES_S:
+            self._seams.sleep(left_s)
 
     def _traceback_file(self) -> Path | None:
         box = self._context.blackbox
@@ -304,11 +316,10 @@ class _Stalled:
         if not abort.is_still_stalled(self._context):
             self._seams.notice(f"{self._context.section} went on: this rank is not ended")
             return
-        ending = f"ending {_name(self._context)} with status {STALLED}"
+        ending = f"ending {_name(self._context)} with status {STALLED}: MILES_WATCHDOG_ABORT_AFTER"
         is_first = self._is_first_of_host()
         if is_first or self._context.identity.rank is None:
-            why = f"MILES_WATCHDOG_ABORT_AFTER={abort_after_s:g} s after the stall"
-            ending += f": {why}; report: {result.report or 'none'}"
+            ending += f"={abort_after_s:g} s after the stall; report: {result.report or 'none'}"
         self._seams.notice(ending)
         if is_first:
             self._end_the_others()

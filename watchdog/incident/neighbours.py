@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from watchdog.capture import SAMPLE_SOURCES, environment, process_state, python_stacks, sockets
-from watchdog.capture.job_processes import Found, as_evidence, job_processes, target
 from watchdog.capture.target import Part, Source, Target, combined
+from watchdog.discovery.jobs import Member
+from watchdog.discovery.run_processes import as_process, processes_of_run
 from watchdog.evidence import Evidence, Gap
 from watchdog.incident.members import members_of
+from watchdog.run_roster import FILE
 from watchdog.stall_context import StallContext
 
 Capture = Callable[[Sequence[Target], Sequence[Source], float], dict[int, Part]]
@@ -26,13 +28,13 @@ class Neighbours:
     Attributes:
         context: The stall.
         capture: Reads processes of this host: targets, sources, time for all (s).
-        find: Finds them: run, process ids of the ranks, host.
+        find: Finds them: run, process ids of the ranks, host, roster of the sentinel.
     """
 
     context: StallContext
     capture: Capture
-    find: Callable[[str, list[int], str], tuple[Found, ...]] = job_processes
-    _found: tuple[Found, ...] = ()
+    find: Callable[[str, list[int], str, str], tuple[Member, ...]] = processes_of_run
+    _found: tuple[Member, ...] = ()
     _first: dict[int, Part] = field(default_factory=dict)
     _looked_at_s: float = 0.0
     _gaps: tuple[Gap, ...] = ()
@@ -53,10 +55,10 @@ class Neighbours:
         added = []
         for one in self._found:
             parts = [
-                replace(self._first.get(one.pid, Part()), gaps=()),
-                second.get(one.pid, Part()),
+                replace(self._first.get(one.seen.pid, Part()), gaps=()),
+                second.get(one.seen.pid, Part()),
             ]
-            process = as_evidence(one, combined(parts), host)
+            process = as_process(one, combined(parts), host)
             if process.key not in present:
                 added.append(process)
         return replace(
@@ -69,17 +71,21 @@ class Neighbours:
         """Process id and start time (ticks) of engines and their workers."""
         if not self._found:
             self._find()
-        return [(one.pid, one.ticks) for one in self._found if one.role.startswith("engine")]
+        return [
+            (one.seen.pid, one.seen.ticks) for one in self._found if one.role.startswith("engine")
+        ]
 
     def _find(self) -> None:
         host = self.context.identity.host
         ranks = [one.pid for one in members_of(self.context).values() if one.is_local]
         try:
-            self._found = self.find(self.context.run_folder.name, ranks, host)
+            roster = "" if self.context.blackbox is None else self.context.blackbox.parent / FILE
+            self._found = self.find(self.context.run_folder.name, ranks, host, str(roster))
         except Exception as error:
             self._gaps = (Gap("the job's other processes", f"{type(error).__name__}: {error}"),)
 
     def _captured(self, sources: Sequence[Source], timeout_s: float) -> dict[int, Part]:
         if not self._found:
             return {}
-        return self.capture([target(one) for one in self._found], sources, timeout_s)
+        targets = [Target(one.seen.pid, one.key) for one in self._found]
+        return self.capture(targets, sources, timeout_s)

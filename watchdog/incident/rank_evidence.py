@@ -8,16 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from watchdog.blackbox_reading import BlackBoxReading, collectives, position, read_blackbox
+from watchdog.blackbox_reading import BlackBoxReading, read_blackbox, with_position
 from watchdog.capture.target import Part
 from watchdog.errors import UnusableInputError
 from watchdog.evidence import Evidence, Gap, Process, Role, Stall
 from watchdog.incident.members import Member
 from watchdog.stall_context import StallContext
-
-# A box keeps 512 marks; what a report and a rule look at are the last ones.
-_MAX_MARKS = 128
-_MAX_COLLECTIVES = 32
 
 
 def of_this_process(context: StallContext, part: Part) -> Evidence:
@@ -76,23 +72,19 @@ def key_of(rank: int | None, host: str, pid: int) -> str:
 
 
 def _filled(process: Process, part: Part, reading: BlackBoxReading | None, now_s: float) -> Process:
-    place = None if reading is None else position(reading, now_s)
-    if place is not None:
-        place = replace(place, history=place.history[-_MAX_MARKS:])
-    return replace(
+    process = replace(
         process,
         command=part.command,
         status=part.status,
         status_detail=part.status_detail,
         stacks=part.stacks,
         activity=part.activity,
-        position=place,
-        collectives=() if reading is None else collectives(reading, now_s)[-_MAX_COLLECTIVES:],
         memory=part.memory,
         environment=part.environment,
         sockets=part.sockets,
         gaps=part.gaps,
     )
+    return process if reading is None else with_position(process, reading, now_s)
 
 
 def _own_box(path: Path | None) -> tuple[BlackBoxReading | None, tuple[Gap, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from watchdog.evidence import ActivitySample, Mark, Process, StackSample
 from watchdog.waits import StackWait
+from watchdog.waits.gil import MIN_CPU_SHARE
 from watchdog.waits.patterns import WaitKind
 from watchdog.waits.samples import comparable_pair, has_python, is_cut
 from watchdog.waits.stack import decisive_wait
@@ -14,14 +15,18 @@ from watchdog.waits.stack import decisive_wait
 MIN_IO_BYTES_PER_S = 256 * 1024
 """Less input and output than this is the noise of logging and heartbeats."""
 
-MIN_CPU_SHARE = 0.1
-"""CPU time a second below which a process is not working."""
-
-MIN_RUN_S = 0.0002
-"""CPU time of a thread that went on with a transfer; looking at it costs less than this."""
+MIN_RUN_S = 0.00005
+"""CPU time of a thread that went on with a transfer. One that sleeps on uses none at all; a signal
+that it does not even notice costs less than this."""
 
 _TRANSFERS = re.compile(
     r"_*(send|sendall|sendmsg|sendto|write|writev|recv|recvmsg|recvfrom)(_nocancel)?"
+)
+
+# Where the kernel has a thread sleep until the other end of a socket or pipe reads or writes.
+_TRANSFER_CHANNELS = re.compile(
+    r"sock_alloc_send|sk_stream_wait_memory|unix_stream_|sk_wait_data|wait_for_space|pipe_write"
+    r"|pipe_read|wait_woken"
 )
 
 _POLLING: frozenset[WaitKind] = frozenset(
@@ -93,21 +98,26 @@ def _by_counters(process: Process, kind: WaitKind) -> Movement:
 def _by_main_thread(process: Process, kind: WaitKind) -> Movement:
     """A thread that sends or reads at one place, and ran in between: the other side takes it.
 
-    Only where the innermost call is one of input or output: elsewhere running proves nothing.
+    Only where the innermost call, or the kernel function that it sleeps in, is one of input or
+    output: elsewhere running proves nothing.
     """
     if kind not in ("unknown", "file_io") or len(process.activity) < 2 or not process.stacks:
         return Movement(None)
     main = next((t for t in process.stacks[-1].threads if t.frames), None)
-    if main is None or not _TRANSFERS.fullmatch(main.frames[0].function):
-        return Movement(None)
-    times = [
-        next((t.cpu_s for t in sample.threads if t.tid == process.pid), None)
+    before, after = (
+        next((t for t in sample.threads if t.tid == process.pid), None)
         for sample in process.activity[-2:]
-    ]
-    if times[0] is None or times[1] is None or times[1] - times[0] < MIN_RUN_S:
+    )
+    if main is None or before is None or after is None:
         return Movement(None)
-    ran_ms = (times[1] - times[0]) * 1000
-    return Movement(True, f"{main.frames[0].function} goes on: its thread ran {ran_ms:.1f} ms")
+    call = main.frames[0].function
+    is_transfer = _TRANSFERS.fullmatch(call) or _TRANSFER_CHANNELS.search(after.wchan)
+    if not is_transfer or before.cpu_s is None or after.cpu_s is None:
+        return Movement(None)
+    ran_s = after.cpu_s - before.cpu_s
+    if ran_s < MIN_RUN_S:
+        return Movement(None)
+    return Movement(True, f"{call} goes on: its thread ran {ran_s * 1000:.1f} ms")
 
 
 def _least_rate(kind: WaitKind) -> float:
@@ -189,6 +199,8 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     same_names = _names(before) == _names(after)
     if before.kind in _POLLING and before.kind == after.kind and same_names:
         return Movement(False, f"same {after.operation} in both samples", seconds)
+    if _polls(process, pair, (before, after)):
+        return Movement(False, f"polls in {_top(min(before, after, key=_depth))}", seconds)
     if not same_names:
         return Movement(True, f"{_top(before)} then, {_top(after)} now", seconds)
     if _lines(before) == _lines(after):
@@ -196,6 +208,36 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     if kind in _WORKING and (counters.how.startswith("uses") or after.thread.active):
         return Movement(True, f"other lines of {_top(after)}", seconds)
     return Movement(False, f"same functions in both samples ({_top(after)})", seconds)
+
+
+def _polls(
+    process: Process, pair: tuple[StackSample, StackSample], waits: tuple[StackWait, StackWait]
+) -> bool:
+    """Whether it slept in one sample and asked in the other, from within the same function."""
+    few, many = sorted((tuple(reversed(_names(wait))) for wait in waits), key=len)
+    if not few or many[: len(few)] != few:
+        return False
+    sleeping = [_sleeps(process, *one) for one in zip(pair, waits, strict=True)]
+    return any(
+        asleep and other.kind in _POLLING
+        for asleep, other in zip(sleeping, reversed(waits), strict=True)
+    )
+
+
+def _sleeps(process: Process, sample: StackSample, wait: StackWait) -> bool:
+    """Whether it slept for a while that it had chosen; Python's stack alone does not show it."""
+    if wait.kind != "unknown":
+        return wait.kind == "sleep"
+    at_s = sample.taken_at_s
+    times = [a for a in process.activity if a.taken_at_s is not None and at_s is not None]
+    if at_s is None or not times:
+        return False
+    nearest = min(times, key=lambda one: abs((one.taken_at_s or 0.0) - at_s))
+    return any(t.tid == process.pid and "nanosleep" in t.wchan for t in nearest.threads)
+
+
+def _depth(wait: StackWait) -> int:
+    return len(_names(wait))
 
 
 def _between(pair: tuple[StackSample, StackSample]) -> float | None:

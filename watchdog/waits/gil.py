@@ -11,6 +11,9 @@ from watchdog.waits.stack import StackWait, stack_wait
 SILENT_HEARTBEAT_S = 3.0
 """A heartbeat older than this, while the process runs, means that no Python thread got the GIL."""
 
+MIN_CPU_SHARE = 0.1
+"""CPU time a second below which a process is not working."""
+
 _BLOCKED_IN_C = re.compile(
     r"__lll_lock_wait|pthread_mutex_lock|futex|pthread_cond|cu(da)?(Stream|Event|Ctx|Device)\w*"
     r"|cudaSetDevice|cuCtxSetCurrent|nanosleep|__poll|epoll_wait|__read|recv|sem_wait|pause"
@@ -26,7 +29,8 @@ def holder(process: Process) -> StackWait | None:
 
     Either its native frames show that it waits inside C, or two samples show it at the same
     place with the GIL, or the black box's heartbeat stands still meanwhile. A thread that merely
-    runs Python code holds the GIL as well: that is work.
+    runs Python code holds the GIL as well: that is work. So is a long call into C of the only
+    thread there is, as long as it uses a CPU: it keeps the GIL from nobody.
     """
     stacks = tuple(s for s in process.stacks if not s.source.startswith(_BLIND))
     thread = _owner(stacks[-1]) if stacks else None
@@ -37,7 +41,9 @@ def holder(process: Process) -> StackWait | None:
         return stack_wait(native)
     if _starves_others(stacks[-1], thread):
         return stack_wait(thread)
-    if _stood_still(comparable_pair(process), thread) or _heartbeat_is_silent(process):
+    if _heartbeat_is_silent(process):
+        return stack_wait(thread)
+    if _stood_still(comparable_pair(process), thread) and not _works_alone(process, thread):
         return stack_wait(thread)
     return None
 
@@ -59,6 +65,17 @@ def _starves_others(sample: StackSample, owner: ThreadStack) -> bool:
 def _stood_still(pair: tuple[StackSample, StackSample] | None, thread: ThreadStack) -> bool:
     before = _owner(pair[0]) if pair is not None else None
     return before is not None and _lines(before) == _lines(thread)
+
+
+def _works_alone(process: Process, thread: ThreadStack) -> bool:
+    others = [t for t in process.stacks[-1].threads if t is not thread and t.frames]
+    if others or len(process.activity) < 2:
+        return False
+    before, after = process.activity[-2:]
+    if None in (before.cpu_s, after.cpu_s, before.taken_at_s, after.taken_at_s):
+        return False
+    worked_s = (after.cpu_s or 0.0) - (before.cpu_s or 0.0)
+    return worked_s >= MIN_CPU_SHARE * ((after.taken_at_s or 0.0) - (before.taken_at_s or 0.0)) > 0
 
 
 def _lines(thread: ThreadStack) -> list[tuple[str, str, int]]:

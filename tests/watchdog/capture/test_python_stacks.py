@@ -6,6 +6,7 @@ import textwrap
 import threading
 import time
 
+import psutil
 import pytest
 
 from watchdog.capture import Target, in_process, proc, py_spy, python_stacks, traceback_file
@@ -203,6 +204,15 @@ def test_a_process_reads_its_own_native_frames_and_is_never_left_standing(tmp_pa
     assert any(frame.native for thread in sample.threads for frame in thread.frames)
     assert "ended" in ended.why
     assert "must not stop itself" in unguarded.why
+    assert none_is_left(tmp_path / "py-spy")
+
+
+def none_is_left(program):
+    """Whether no process of this program is there, as soon as the kernel has ended them."""
+    running = [
+        p for p in psutil.process_iter(["cmdline"]) if str(program) in (p.info["cmdline"] or ())
+    ]
+    return not psutil.wait_procs(running, timeout=20)[1]
 
 
 def test_a_torn_read_is_read_again(tmp_path, waiting):

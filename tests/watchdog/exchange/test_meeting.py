@@ -17,7 +17,7 @@ from watchdog.evidence import (
 )
 from watchdog.exchange import roster
 from watchdog.exchange.board import Together
-from watchdog.exchange.meeting import Meeting, Outcome
+from watchdog.exchange.meeting import Meeting, Outcome, answering_key
 
 WORLD_SIZE = 8
 RANKS_A_NODE = 2
@@ -124,6 +124,29 @@ def test_a_node_that_does_not_answer_is_named_with_what_it_last_said():
     assert silent.position.phase == "read_weights"
     assert "no answer from host host-2" in silent.status_detail
     assert "did not answer within 3 s" in silent.gaps[0].why
+
+
+def test_a_busy_node_that_said_it_answers_is_waited_for_longer():
+    board, clock = MemoryBoard(), Clock()
+    enroll_all(board)
+    meetings = {node: meeting_of(node, board, clock) for node in (0, 2, 6)}
+    board.put(answering_key("weight_sync-0003", 4), b"")
+
+    assert run(meetings, clock, s=6.0) == {}
+    outcomes = run({**meetings, 4: meeting_of(4, board, clock)}, clock)
+
+    assert outcomes[0].evidence.processes[4].stacks == trainer(4).stacks
+
+
+def test_a_node_that_said_it_answers_and_does_not_is_not_waited_for_for_ever():
+    board, clock = MemoryBoard(), Clock()
+    enroll_all(board)
+    board.put(answering_key("weight_sync-0003", 4), b"")
+
+    outcomes = run({node: meeting_of(node, board, clock) for node in (0, 2, 6)}, clock, s=12.0)
+
+    silent = {one.rank: one for one in outcomes[0].evidence.processes}[4]
+    assert "did not answer within 10 s" in silent.gaps[0].why
 
 
 def test_a_rank_that_never_said_where_it_lives_is_in_the_evidence():

@@ -1,6 +1,7 @@
 import dataclasses
 import os
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -202,3 +203,11 @@ def _ranks(context):
     folder = context.run_folder / "ranks"
     folder.mkdir(parents=True)
     return folder
+
+
+def test_the_two_looks_are_so_far_apart_that_movement_shows(context, world):
+    taken_late = Part(status="running", activity=(ActivitySample(time.time()),))
+
+    handle_stall(dataclasses.replace(context, first_sample=taken_late), seams=world.seams)
+
+    assert world.slept_s > 0.5
