@@ -26,13 +26,13 @@ def frame(function):
     return Frame(function, file, 1, native=function.startswith(("clock", "sock_")))
 
 
-def process(*looks, wchan="", cpu_s=(1.0, 1.0), others=(), owns_gil=None):
+def process(*looks, wchan="", cpu_s=(1.0, 1.0), others=(), owns_gil=None, state="S"):
     """One that was seen in these stacks, a second apart."""
     stacks, activity = [], []
     for at_s, (functions, cpu) in enumerate(zip(looks, cpu_s, strict=True)):
         main = ThreadStack("MainThread", tuple(map(frame, functions)), PID, owns_gil=owns_gil)
         stacks.append(StackSample((main, *others), "py-spy", float(at_s)))
-        thread = ThreadActivity(PID, "python", "S", wchan, cpu)
+        thread = ThreadActivity(PID, "python", state, wchan, cpu)
         activity.append(ActivitySample(float(at_s), cpu, threads=(thread,)))
     return Process(
         "rank 0", "trainer", rank=0, pid=PID, status="running", stacks=tuple(stacks),
@@ -75,6 +75,13 @@ def test_a_thread_that_does_not_run_while_it_waits_for_a_socket_stands_still():
 
 def test_the_only_thread_may_keep_the_gil_while_it_computes():
     one = process(*(("load_weights",),) * 2, cpu_s=(1.0, 1.9), owns_gil=True)
+
+    assert not wait_of(one).holds_gil
+    assert moves(one) is True
+
+
+def test_one_that_gets_little_of_a_busy_machine_computes_too():
+    one = process(*(("load_weights",),) * 2, cpu_s=(1.0, 1.05), owns_gil=True, state="R")
 
     assert not wait_of(one).holds_gil
     assert moves(one) is True

@@ -230,4 +230,4 @@ def test_of_runs_whose_folders_refuse_the_boxes_only_the_last_ones_stay(
 
     settle(root, max_kept=2)
 
-    assert sorted(run.name for run in root.iterdir()) == ["a-run", "run-4"]
+    assert sorted(run.name for run in root.iterdir()) == [first.parent.name, "run-4"]

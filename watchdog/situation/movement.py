@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from watchdog.evidence import ActivitySample, Mark, Process, StackSample
 from watchdog.waits import StackWait
-from watchdog.waits.gil import MIN_CPU_SHARE
+from watchdog.waits.kernel import works
 from watchdog.waits.patterns import WaitKind
 from watchdog.waits.samples import comparable_pair, has_python, is_cut
 from watchdog.waits.stack import decisive_wait
@@ -90,7 +90,7 @@ def _by_counters(process: Process, kind: WaitKind) -> Movement:
         if rate >= _least_rate(kind) and kind not in _POLLING:
             return Movement(True, f"{name} {rate / 1e6:.1f} MB/s", seconds)
     share = _cpu_share(process, seconds)
-    if share is not None and share >= MIN_CPU_SHARE and kind in _WORKING:
+    if share is not None and kind in _WORKING and works(process, share):
         return Movement(True, f"uses {share:.0%} of a CPU", seconds)
     return Movement(False, "no input or output", seconds)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 
 from watchdog.evidence import Process, StackSample, ThreadStack
+from watchdog.waits.kernel import works
 from watchdog.waits.samples import comparable_pair
 from watchdog.waits.stack import StackWait, stack_wait
 
 SILENT_HEARTBEAT_S = 3.0
 """A heartbeat older than this, while the process runs, means that no Python thread got the GIL."""
-
-MIN_CPU_SHARE = 0.1
-"""CPU time a second below which a process is not working."""
 
 _BLOCKED_IN_C = re.compile(
     r"__lll_lock_wait|pthread_mutex_lock|futex|pthread_cond|cu(da)?(Stream|Event|Ctx|Device)\w*"
@@ -75,7 +73,8 @@ def _works_alone(process: Process, thread: ThreadStack) -> bool:
     if None in (before.cpu_s, after.cpu_s, before.taken_at_s, after.taken_at_s):
         return False
     worked_s = (after.cpu_s or 0.0) - (before.cpu_s or 0.0)
-    return worked_s >= MIN_CPU_SHARE * ((after.taken_at_s or 0.0) - (before.taken_at_s or 0.0)) > 0
+    seconds = (after.taken_at_s or 0.0) - (before.taken_at_s or 0.0)
+    return seconds > 0 and works(process, worked_s / seconds)
 
 
 def _lines(thread: ThreadStack) -> list[tuple[str, str, int]]:

@@ -27,6 +27,13 @@ FILE_CHANNELS = (
 """Beginnings of channels of file input and output."""
 
 
+MIN_CPU_SHARE = 0.1
+"""CPU time a second below which a process is not working."""
+
+MIN_CPU_SHARE_IN_QUEUE = 0.01
+"""The same for one that waits for nothing but a CPU."""
+
+
 def last_activity(process: Process) -> ActivitySample | None:
     """The newest sample, `None` where there is none."""
     return process.activity[-1] if process.activity else None
@@ -52,6 +59,21 @@ def main_thread(process: Process) -> ThreadActivity | None:
 def waits_for_file(thread: ThreadActivity) -> bool:
     """Whether the thread is in uninterruptible file input or output."""
     return thread.wchan.startswith(FILE_CHANNELS)
+
+
+def works(process: Process, cpu_share: float) -> bool:
+    """Whether it works, by the CPU time a second that it got between its last two samples.
+
+    On a machine with too much to do that may be little: then it stands in the queue for a CPU
+    whenever one looks.
+    """
+    if cpu_share >= MIN_CPU_SHARE:
+        return True
+    states = [
+        next((t.state for t in sample.threads if t.tid == process.pid), "")
+        for sample in process.activity[-2:]
+    ]
+    return cpu_share >= MIN_CPU_SHARE_IN_QUEUE and states == ["R", "R"]
 
 
 def only_thread_waits_for_lock(process: Process) -> bool:
