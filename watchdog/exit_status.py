@@ -39,7 +39,11 @@ TABLE = (
         NO_CAUSE,
         "none could be named; the verdict and what to collect next are printed",
     ),
-    ExitStatus("`check`", FAILED, "with `--strict`: a hazard of confidence `likely` or above"),
+    ExitStatus(
+        "`check`",
+        FAILED,
+        "with `--strict`: a hazard that is `likely` or `certain`; with `--strict-suspect`: any",
+    ),
     ExitStatus("`demo`", FAILED, "something else happened than what was to be shown"),
     ExitStatus("all others", DONE, "done"),
     ExitStatus(

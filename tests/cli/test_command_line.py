@@ -125,3 +125,13 @@ def test_json_of_incidents_is_json(tmp_path):
     result = CliRunner().invoke(group, ["incidents", str(tmp_path), "--json"])
 
     assert json.loads(result.output) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_keeps_its_tables_line_by_line(name):
+    text = CliRunner().invoke(group, [name, "--help"]).output
+
+    assert "\\b" not in text
+    if "Exit status:\n" in (module_of(name).command.help or ""):
+        statuses = text[text.index("Exit status:") :].splitlines()[1:4]
+        assert all(line.strip()[:1].isdigit() for line in statuses[:2])

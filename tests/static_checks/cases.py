@@ -113,6 +113,11 @@ CASES: dict[str, tuple[str, Case, Case]] = {
         Case(env("GLOO_SOCKET_IFNAME=^docker0,lo")),
         Case(env("GLOO_SOCKET_IFNAME=eth0\nexport NCCL_SOCKET_IFNAME=^docker0")),
     ),
+    "virtual_interface_named": (
+        "suspect",
+        Case(env("NCCL_SOCKET_IFNAME=docker0")),
+        Case(env("NCCL_SOCKET_IFNAME=^docker0,lo")),
+    ),
     "transport_settings_differ": ("likely", Case(ENDS.format(0)), Case(ENDS.format(1))),
     "default_group_bound_to_device": ("suspect", Case(source=BOUND), Case(source=UNBOUND)),
     "same_device_in_trainer_and_server": (

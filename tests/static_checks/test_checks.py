@@ -15,7 +15,7 @@ from watchdog.rules.documentation import rule_name
 from watchdog.static_checks import CHECKS
 from watchdog.static_checks.hazards import check_name, documentation, hazards_of
 
-SUPPORT = {"dates", "hazards", "host", "launch", "modes", "reading"}
+SUPPORT = {"coverage", "dates", "hazards", "host", "launch", "modes", "reading"}
 
 
 def module_name(check):

@@ -119,3 +119,45 @@ def test_this_machine_can_be_read(tmp_path):
 
     assert host.ephemeral_ports[0] < host.ephemeral_ports[1]
     assert host.lock_files == ()
+
+
+@pytest.mark.parametrize("what", ["runn.sh", "/nope", "."])
+def test_what_is_no_file_and_no_command_is_refused(what):
+    result = check("--strict", "--no-installed", what)
+
+    assert result.exit_code == 2
+    assert str(what) in result.stderr
+    assert "launch script" in result.stderr
+
+
+def test_a_missing_script_with_arguments_is_refused():
+    assert check("--no-installed", "--", "runn.sh", "--colocate").exit_code == 2
+
+
+def test_strict_says_that_a_suspect_passes_and_strict_suspect_does_not_let_it():
+    words = ("--no-installed", "--", "python", "train.py", "--lora-rank", "8", "--colocate",
+             "--disable-weights-backuper")  # fmt: skip
+
+    strict, stricter = check("--strict", *words), check("--strict-suspect", *words)
+
+    assert (strict.exit_code, stricter.exit_code) == (0, 1)
+    assert "--strict-suspect" in strict.stdout
+    assert "decides" in strict.stdout
+
+
+def test_a_flag_misspelt_by_a_letter_is_told():
+    result = check("--no-installed", "--", "python", "train.py", "--lora-rnk", "8", "--colocate")
+
+    assert "--lora-rnk is no flag known here: --lora-rank?" in result.stdout
+
+
+def test_flags_of_which_no_check_knows_anything_are_not_called_checked():
+    result = check("--no-installed", "--", "python", "train.py", "--some-knob", "8")
+
+    assert "None of the flags is known to any check" in result.stdout
+
+
+def test_one_flag_is_counted_in_the_singular():
+    result = check("--no-installed", "--", "python", "train.py", "--colocate")
+
+    assert "no hazard known in 1 flag and 0 variables" in result.stdout

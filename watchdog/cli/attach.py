@@ -58,7 +58,7 @@ def command(
     as_markdown: bool,
     output: Path | None,
 ) -> None:
-    r"""Say who holds up a job that hangs now on this node, and why.
+    """Say who holds up a job that hangs now on this node, and why.
 
     Finds ranks, Ray workers, engines, driver and launcher of the job, looks at all of them twice
     (stacks, process state, sockets, environment, open logs), and prints the diagnosis. The

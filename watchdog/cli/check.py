@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from watchdog.exit_status import FAILED
+from watchdog.reports.counting import counted
 
 if TYPE_CHECKING:
     from watchdog.static_checks.hazards import Hazard
+    from watchdog.static_checks.launch import Launch
 
 _COLOURS = {"certain": "red", "likely": "yellow", "suspect": "cyan"}
 
@@ -41,7 +43,12 @@ _COLOURS = {"certain": "red", "likely": "yellow", "suspect": "cyan"}
     show_default=True,
     help="Take packages, environment, network and mounts of this machine for those of the run.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 on a hazard of `likely` or above.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 on a hazard of `likely` or above; a `suspect` one passes.",
+)
+@click.option("--strict-suspect", is_flag=True, help="Exit with 1 on any hazard.")
 @click.option("--json", "as_json", is_flag=True, help="Print the hazards as JSON.")
 def command(
     launch: tuple[str, ...],
@@ -49,9 +56,10 @@ def command(
     env_files: tuple[Path, ...],
     installed: bool,
     strict: bool,
+    strict_suspect: bool,
     as_json: bool,
 ) -> None:
-    r"""Say what in a launch command is known to hang, before it runs.
+    """Say what in a launch command is known to hang, before it runs.
 
     LAUNCH is a command line behind `--`, or a file: a launch script, a configuration. Nothing is
     started. Each hazard comes with its consequence, a word for its confidence, what decides
@@ -65,7 +73,7 @@ def command(
     \b
     Exit status:
       0  done, whatever was found
-      1  with --strict: a hazard of `likely` or above
+      1  with --strict: a hazard of `likely` or above; with --strict-suspect: any hazard
       2  the input was unusable
     """
     if not launch and args_json is None and not env_files:
@@ -79,12 +87,18 @@ def command(
         text = json.dumps({"schema_version": 1, "hazards": [asdict(h) for h in hazards]}, indent=1)
         click.echo(text)
     else:
-        _print(hazards, len(read.evidence.flags), len(read.evidence.environment))
-    failed = strict and any(hazard.confidence != "suspect" for hazard in hazards)
-    sys.exit(FAILED if failed else 0)
+        _print(hazards)
+        _print_coverage(read, hazards)
+        if strict and not strict_suspect and any(h.confidence == "suspect" for h in hazards):
+            click.echo(
+                "--strict lets what is `suspect` pass, since such runs also work: read `decides` "
+                "above, or use --strict-suspect"
+            )
+    failing = hazards if strict_suspect else [h for h in hazards if h.confidence != "suspect"]
+    sys.exit(FAILED if failing and (strict or strict_suspect) else 0)
 
 
-def _print(hazards: Sequence[Hazard], num_flags: int, num_variables: int) -> None:
+def _print(hazards: Sequence[Hazard]) -> None:
     from watchdog.reports.printable import one_line
 
     for hazard in hazards:
@@ -97,8 +111,32 @@ def _print(hazards: Sequence[Hazard], num_flags: int, num_variables: int) -> Non
         known = f" (`miles-watchdog rules {hazard.rule}`)" if hazard.rule else ""
         _line("from", hazard.source + known)
         click.echo()
-    count = f"{len(hazards)} hazard{'' if len(hazards) == 1 else 's'}" if hazards else "no hazard"
-    click.echo(f"{count} known in {num_flags} flags and {num_variables} variables")
+
+
+def _print_coverage(launch: Launch, hazards: Sequence[Hazard]) -> None:
+    """Say what was looked at: that nothing was found is worth as much as was understood."""
+    from watchdog.reports.printable import one_line
+    from watchdog.static_checks.coverage import coverage_of
+
+    coverage = coverage_of(launch)
+    for given, meant in coverage.misspelt.items():
+        shown = meant.replace("_", "-")
+        click.echo(one_line(f"--{given.replace('_', '-')} is no flag known here: --{shown}?"))
+    num_flags = len(launch.evidence.flags)
+    found = counted(len(hazards), "hazard") if hazards else "no hazard"
+    where = (
+        f"{counted(num_flags, 'flag')} and {counted(len(launch.evidence.environment), 'variable')}"
+    )
+    click.echo(f"{found} known in {where}")
+    if not num_flags:
+        return
+    if not coverage.known:
+        click.echo("None of the flags is known to any check: this says nothing on them.")
+    elif coverage.unknown:
+        click.echo(
+            f"{len(coverage.known)} of the flags bear on a check; nothing is known of the other "
+            f"{len(coverage.unknown)}."
+        )
 
 
 def _line(label: str, text: str) -> None:

@@ -31,7 +31,7 @@ BAR_FROM_BYTES = 32 * 2**20
     help="Also write report.json, report.md and evidence.json there.",
 )
 def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: Path | None) -> None:
-    r"""Say who holds a job up and why, from files of any name.
+    """Say who holds a job up and why, from files of any name.
 
     PATHS are files, folders and archives: py-spy, gdb and faulthandler dumps, logs of trainer
     and engines, launch scripts and configurations, flight-recorder dumps, output of ps, dmesg,

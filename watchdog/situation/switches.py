@@ -12,10 +12,15 @@ _FALSE = frozenset({"", "0", "false", "no", "off", "none", "null"})
 
 
 class Switches:
-    """What the run was started with."""
+    """What the run was started with.
+
+    Attributes:
+        asked: Names of the flags that somebody has asked for so far, with underscores.
+    """
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
+        self.asked: set[str] = set()
 
     @cached_property
     def _by_name(self) -> dict[str, Flag]:
@@ -24,6 +29,7 @@ class Switches:
     def flag(self, name: str) -> Flag | None:
         """The flag by its full name, or by its last part in a hierarchical configuration."""
         wanted = name.replace("-", "_").lower()
+        self.asked.add(wanted)
         if wanted in self._by_name:
             return self._by_name[wanted]
         suffix = "." + wanted

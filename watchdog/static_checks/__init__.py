@@ -31,6 +31,7 @@ from watchdog.static_checks import (
     time_out_ignored,
     transport_settings_differ,
     two_nccl_libraries,
+    virtual_interface_named,
 )
 from watchdog.static_checks.launch import Launch, Seen
 
@@ -65,6 +66,7 @@ CHECKS: tuple[Check, ...] = (
     expandable_segments_without_ptrace,
     gloo_interface_unset,
     gloo_interface_not_a_name,
+    virtual_interface_named,
     transport_settings_differ,
     default_group_bound_to_device,
     same_device_in_trainer_and_server,

@@ -46,8 +46,10 @@ def read_launch(
         environ: What the run would inherit; the caller's own by default.
 
     Raises:
-        UnusableInputError: A file cannot be read, or holds no arguments.
+        UnusableInputError: A file cannot be read, or holds no arguments; a single word is no
+            file here and so no launch.
     """
+    _refuse_what_is_no_launch(words)
     parts, text = Parts(), ""
     inherited = environment.relevant(os.environ if environ is None else environ)
     for path in env_files:
@@ -80,11 +82,34 @@ def read_launch(
     return Launch(evidence, programs, _sources(text), host)
 
 
+class NoLaunchError(UnusableInputError):
+    """What was given is neither a file nor a command. The message names it."""
+
+    help_text = (
+        "Pass a launch script or a configuration that exists, or a whole command line behind "
+        "`--`: miles-watchdog check -- python train.py --colocate …"
+    )
+
+
+def _refuse_what_is_no_launch(words: Sequence[str]) -> None:
+    if not words or (len(words) > 1 and not _is_script(words[0])):
+        return
+    path = Path(words[0])
+    if path.is_dir():
+        raise NoLaunchError(f"{path}: a folder, not a launch script or a command")
+    if not path.is_file():
+        raise NoLaunchError(f"{path}: no such file")
+
+
+def _is_script(word: str) -> bool:
+    return word.endswith((".sh", ".bash", ".slurm", ".sbatch"))
+
+
 def _file_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")[: 4 * _MAX_SOURCE_BYTES]
     except OSError as error:
-        raise UnusableInputError(f"{path}: {error.strerror or error}") from error
+        raise NoLaunchError(f"{path}: {error.strerror or error}") from error
 
 
 def _read_file(path: Path, parts: Parts) -> None:
@@ -94,7 +119,7 @@ def _read_file(path: Path, parts: Parts) -> None:
         try:
             launch_script.parse(_file_text(path), Context(file=str(path)), parts)
         except ValueError as error:
-            raise UnusableInputError(f"{path}: no command, argument or variable in it") from error
+            raise NoLaunchError(f"{path}: no command, argument or variable in it") from error
 
 
 def _read_command(text: str, parts: Parts) -> None:
@@ -108,7 +133,7 @@ def _read_arguments(path: Path, parts: Parts) -> None:
     try:
         json_arguments.parse(_file_text(path), Context(file=str(path)), parts)
     except (ValueError, RecursionError) as error:
-        raise UnusableInputError(f"{path}: not arguments as JSON: {error}") from error
+        raise NoLaunchError(f"{path}: not arguments as JSON: {error}") from error
 
 
 def _variables(path: Path) -> dict[str, str]:
@@ -119,14 +144,14 @@ def _variables(path: Path) -> dict[str, str]:
         try:
             return variables_of(json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise UnusableInputError(f"{path}: not JSON: {error}") from error
+            raise NoLaunchError(f"{path}: not JSON: {error}") from error
     try:
         script = read_script(text)
     except ValueError as error:
-        raise UnusableInputError(f"{path}: {error}") from error
+        raise NoLaunchError(f"{path}: {error}") from error
     found = {name: " ".join(values) for name, values in script.variables.items()}
     if not found and text.strip():
-        raise UnusableInputError(f"{path}: no line of it is NAME=value")
+        raise NoLaunchError(f"{path}: no line of it is NAME=value")
     return mask_mapping(found)
 
 
