@@ -135,3 +135,62 @@ def test_help_keeps_its_tables_line_by_line(name):
     if "Exit status:\n" in (module_of(name).command.help or ""):
         statuses = text[text.index("Exit status:") :].splitlines()[1:4]
         assert all(line.strip()[:1].isdigit() for line in statuses[:2])
+
+
+def tool(*arguments, **more):
+    program = "from watchdog.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output="stdout" not in more,
+        timeout=60,
+        check=False,
+        **more,
+    )
+
+
+def test_a_full_disk_is_no_fault_of_ours(tmp_path):
+    with open("/dev/full", "wb") as full:
+        done = tool("rules", "--markdown", stdout=full, stderr=subprocess.PIPE)
+
+    assert done.returncode == 2
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_reader_who_has_seen_enough_is_not_told_of_a_hazard():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = tool("rules", stdout=pipe, stderr=subprocess.PIPE)
+
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+def test_files_of_no_known_kind_are_refused_by_name(tmp_path):
+    (tmp_path / "hello.txt").write_text("hello\n")
+
+    for path in (tmp_path / "hello.txt", Path("/bin/sh")):
+        result = CliRunner().invoke(group, ["diagnose", str(path)])
+
+        assert result.exit_code == 2
+        assert "no file was recognised" in result.stderr
+        assert path.name in result.stderr
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_unusable_argument(tmp_path):
+    run = tmp_path / "run.sh"
+    run.write_text("python train.py --colocate --lora-rank 8\n")
+
+    result = CliRunner().invoke(group, ["diagnose", str(run), "--output", "/proc/nowhere"])
+
+    assert result.exit_code == 2
+    assert "/proc/nowhere" in result.stderr
+
+
+def test_a_dash_is_standard_input():
+    text = "#!/bin/bash\npython train.py --colocate --lora-rank 8\n"
+
+    result = CliRunner().invoke(group, ["diagnose", "--json", "-"], input=text)
+
+    assert "colocate" in {flag["name"] for flag in json.loads(result.stdout)["flags"]}

@@ -73,7 +73,7 @@ def command(
       0  a cause was named
       3  none could be (the report says what to collect next)
       2  no job was found, or several (standard error says which)
-    """
+    """  # noqa: D301 - click reads the character, not the two of a raw string
     if as_json and as_markdown:
         raise click.UsageError("--json and --markdown exclude each other")
     from watchdog.attach.observation import Seams, Wanted, observe

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from watchdog.exit_status import FAILED
-from watchdog.reports.counting import counted
+from watchdog.counting import counted
 
 if TYPE_CHECKING:
     from watchdog.static_checks.hazards import Hazard
@@ -75,7 +75,7 @@ def command(
       0  done, whatever was found
       1  with --strict: a hazard of `likely` or above; with --strict-suspect: any hazard
       2  the input was unusable
-    """
+    """  # noqa: D301 - click reads the character, not the two of a raw string
     if not launch and args_json is None and not env_files:
         raise click.UsageError("give a launch command behind `--`, a script, or --args-json")
     from watchdog.static_checks.hazards import hazards_of
@@ -124,10 +124,8 @@ def _print_coverage(launch: Launch, hazards: Sequence[Hazard]) -> None:
         click.echo(one_line(f"--{given.replace('_', '-')} is no flag known here: --{shown}?"))
     num_flags = len(launch.evidence.flags)
     found = counted(len(hazards), "hazard") if hazards else "no hazard"
-    where = (
-        f"{counted(num_flags, 'flag')} and {counted(len(launch.evidence.environment), 'variable')}"
-    )
-    click.echo(f"{found} known in {where}")
+    variables = counted(len(launch.evidence.environment), "variable")
+    click.echo(f"{found} known in {counted(num_flags, 'flag')} and {variables}")
     if not num_flags:
         return
     if not coverage.known:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,26 +38,40 @@ def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: P
     PATHS are files, folders and archives: py-spy, gdb and faulthandler dumps, logs of trainer
     and engines, launch scripts and configurations, flight-recorder dumps, output of ps, dmesg,
     nvidia-smi, pip list … What each is, is told by its content. Nothing is executed, nothing is
-    unpacked to disk, nothing leaves the machine.
+    unpacked to disk, nothing leaves the machine. A path `-` is standard input.
 
     \b
     Exit status:
       0  a cause was named
       3  none could be (the report says what to collect next)
       2  the input was unusable (standard error says which file and why)
-    """
+    """  # noqa: D301 - click reads the character, not the two of a raw string
     if as_json and as_markdown:
         raise click.UsageError("--json and --markdown exclude each other")
     from watchdog.diagnosis import diagnose
     from watchdog.intake import evidence_from_paths
 
-    with _progress_bar() as progress:
-        evidence = evidence_from_paths(paths, progress)
+    with _standard_input(paths) as given, _progress_bar() as progress:
+        evidence = evidence_from_paths(given, progress)
     diagnosis = diagnose(evidence)
     tell(evidence, diagnosis, as_json, as_markdown)
     if output is not None:
         write(evidence, diagnosis, output)
     sys.exit(0 if diagnosis.causes else NO_CAUSE)
+
+
+@contextlib.contextmanager
+def _standard_input(paths: tuple[Path, ...]) -> Iterator[list[Path]]:
+    """The paths with standard input, where it is among them, as a file that can be sought in."""
+    wanted = {Path("-"), Path("/dev/stdin")}
+    if not wanted & set(paths):
+        yield list(paths)
+        return
+    with tempfile.TemporaryDirectory(prefix="miles-watchdog-") as folder:
+        file = Path(folder) / "standard-input"
+        with file.open("wb") as stream:
+            shutil.copyfileobj(click.get_binary_stream("stdin"), stream)
+        yield [file if path in wanted else path for path in paths]
 
 
 @contextlib.contextmanager

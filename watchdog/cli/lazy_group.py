@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
+import sys
 from collections.abc import Mapping
 from typing import IO, Any
 
 import click
 
 from watchdog.errors import WatchdogError
-from watchdog.exit_status import FAULT
+from watchdog.exit_status import FAULT, UNUSABLE
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# What a shell shows for a program that ended by SIGPIPE.
+_BROKEN_PIPE = 141
 
 
 class LazyGroup(click.Group):
@@ -52,12 +59,35 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except WatchdogError as error:
             raise ShownError(str(error), error.help_text, error.exit_code) from error
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except BrokenPipeError:
+            # Who reads has seen enough. The statuses of the table would say something else.
+            _discard_output()
+            sys.exit(_BROKEN_PIPE)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise _fault(error) from error
+            _discard_output()
+            advice = "Nothing is wrong with the input: there is no room where the output goes."
+            raise ShownError(f"output: {error.strerror}", advice, UNUSABLE) from error
         except Exception as error:
-            message = f"{type(error).__name__}: {error}"
-            advice = "This is a fault of miles-watchdog; `miles-watchdog --debug …` shows where."
-            raise ShownError(message, advice, FAULT) from error
+            raise _fault(error) from error
+
+
+def _fault(error: Exception) -> ShownError:
+    advice = "This is a fault of miles-watchdog; `miles-watchdog --debug …` shows where."
+    return ShownError(f"{type(error).__name__}: {error}", advice, FAULT)
+
+
+def _discard_output() -> None:
+    """Send what is still buffered to nowhere, or Python's own end fails on it once more."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    except (OSError, ValueError):  # no descriptor behind it, in a test
+        return
 
 
 class ShownError(click.ClickException):

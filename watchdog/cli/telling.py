@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from watchdog.errors import WatchdogError
+from watchdog.exit_status import UNUSABLE
+
 if TYPE_CHECKING:
     from watchdog.evidence import Evidence
     from watchdog.findings import Diagnosis
+
+
+class UnwritableOutputError(WatchdogError):
+    """What was asked for has no place. The message names the place and says why."""
+
+    help_text = "Pass another place, or make room there."
+    exit_code = UNUSABLE
 
 
 def tell(evidence: Evidence, diagnosis: Diagnosis, as_json: bool, as_markdown: bool) -> None:
@@ -28,9 +38,8 @@ def write(evidence: Evidence, diagnosis: Diagnosis, folder: Path) -> None:
     """Write report.json, report.md and evidence.json, and say where.
 
     Raises:
-        WatchdogError: The folder cannot be written to.
+        UnwritableOutputError: The folder cannot be written to.
     """
-    from watchdog.errors import WatchdogError
     from watchdog.reports import json_report, markdown
     from watchdog.serialization import evidence_to_json
 
@@ -44,5 +53,5 @@ def write(evidence: Evidence, diagnosis: Diagnosis, folder: Path) -> None:
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise WatchdogError(f"{folder}: cannot be written: {error.strerror}") from error
+        raise UnwritableOutputError(f"{folder}: cannot be written: {error.strerror}") from error
     click.echo(f"written: {', '.join(str(folder / name) for name in texts)}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from watchdog.counting import counted
 from watchdog.discovery.jobs import Job, Member
 from watchdog.discovery.processes import Seen, ancestors
 from watchdog.discovery.roles import is_helper, is_watcher
@@ -61,8 +62,8 @@ def described(job: Job) -> str:
     """One line for people: name, size, a pid to choose it by, and its command."""
     trainers, engines = job.of("trainer"), job.of("engine")
     first = (trainers or job.members)[0].seen
-    parts = [f"{len(trainers)} ranks"] if trainers else []
-    parts += [f"{len(engines)} engines"] if engines else []
+    parts = [counted(len(trainers), "rank")] if trainers else []
+    parts += [counted(len(engines), "engine")] if engines else []
     return f"{job.name}: {', '.join(parts)}, --pid {first.pid}: {first.line[:100]}"
 
 
@@ -97,7 +98,11 @@ def _unknown_job(
 ) -> Job:
     """Processes of no known kind: the named ones and what they started.
 
-    Several of them that run the same program are taken for ranks, in the order of their start.
+    Several of them that run the same program are taken for ranks, in the order of their start;
+    what only descends from a named process must have one parent, as the ranks of a launcher do.
+
+    Raises:
+        NoJobError: None of them can be a rank: an init or a shell, and strangers below it.
     """
     chosen = [
         one
@@ -105,11 +110,17 @@ def _unknown_job(
         if pid in pids or (set(pids) & set(ancestors(everything, pid)) and one.is_python)
     ]
     chosen = [one for one in chosen if one.pid in pids or not is_helper(one)]
-    kinds: dict[str, list[Seen]] = {}
+    kinds: dict[tuple[str, int], list[Seen]] = {}
     for one in chosen:
-        kinds.setdefault(one.program or " ".join(one.words[1:4]), []).append(one)
+        parent = 0 if one.pid in pids else one.parent
+        program = one.program or " ".join(one.words[1:4])
+        kinds.setdefault((program, parent), []).append(one)
     alike = max(kinds.values(), key=len)
     ranks = {one.pid for one in alike} if len(alike) > 1 or len(chosen) == 1 else set()
+    named = [one for one in chosen if one.pid in pids]
+    if not any(one.is_python for one in named) and not (ranks - set(pids)):
+        what = ", ".join(f"{one.pid} ({one.name or ' '.join(one.words[:1])})" for one in named[:4])
+        raise NoJobError(f"{what}: no Python process and none that started the ranks of a job")
     members = [
         Member(one, "trainer", (f"named with {option}",))
         if one.pid in ranks

@@ -107,6 +107,8 @@ def evidence_from_paths(paths: Sequence[str | Path], progress: Progress | None =
     if not parts.usable:
         names = ", ".join(str(path) for path in paths[:5])
         why = "; ".join(f"{gap.what}: {gap.why}" for gap in parts.gaps[:5])
-        raise UnusableInputError(f"nothing usable in {names}" + (f" ({why})" if why else ""))
+        raise UnusableInputError(
+            f"no file was recognised in {names}" + (f" ({why})" if why else "")
+        )
     infer(parts)
     return evidence_of(parts)

@@ -43,7 +43,9 @@ _ALONE = "does not wait where the others wait"
 def blocked_for_sure(situation: Situation) -> Judgement | None:
     """Members that are stopped, or blocked in a page fault, or keep the GIL while they wait."""
     members = (*situation.trainers, *situation.engines)
-    found = tuple(p for kind in SURE for p in situation.doing(kind, among=members))
+    # Who was seen to move holds nobody up for good, whatever one look at it says.
+    standing = tuple(p for p in members if not situation.moving(p))
+    found = tuple(p for kind in SURE for p in situation.doing(kind, among=standing))
     if not found:
         return None
     culprits = tuple(

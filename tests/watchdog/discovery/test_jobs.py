@@ -212,3 +212,23 @@ def test_real_processes_are_seen_with_command_parent_and_environment():
     assert one.parent == os.getpid()
     assert one.variable("A_MARK") == "of mine"
     assert one.is_python
+
+
+def test_strangers_below_an_init_are_no_ranks(node):
+    node.add(1, "/sbin/init", 0)
+    for shell, pid in ((20, 21), (30, 31)):
+        node.add(shell, "bash", 1)
+        node.add(pid, "python -m pip install torch", shell)
+
+    with pytest.raises(NoJobError, match="no Python process"):
+        selected(node.jobs(), node.everything, (1,), "")
+
+
+def test_ranks_that_a_named_shell_started_are_looked_at(node):
+    node.add(10, "bash start.sh")
+    for pid in (11, 12):
+        node.add(pid, "python worker.py", 10)
+
+    job = selected(node.jobs(), node.everything, (10,), "")
+
+    assert [member.seen.pid for member in job.of("trainer")] == [11, 12]
