@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watchdog.exit_status import FAILED
 from watchdog.counting import counted
+from watchdog.exit_status import FAILED
 
 if TYPE_CHECKING:
     from watchdog.static_checks.hazards import Hazard

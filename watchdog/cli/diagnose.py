@@ -70,7 +70,7 @@ def _standard_input(paths: tuple[Path, ...]) -> Iterator[list[Path]]:
     with tempfile.TemporaryDirectory(prefix="miles-watchdog-") as folder:
         file = Path(folder) / "standard-input"
         with file.open("wb") as stream:
-            shutil.copyfileobj(click.get_binary_stream("stdin"), stream)
+            shutil.copyfileobj(sys.stdin.buffer, stream)
         yield [file if path in wanted else path for path in paths]
 
 
