@@ -7,6 +7,8 @@ from watchdog.findings import Finding, Verdict
 from watchdog.situation import Situation
 from watchdog.verdict.judgement import rank_range
 
+_ENGINE_WORDS = ("rollout", "sglang", "vllm", "colocate", "engine")
+
 
 def collect_next(
     situation: Situation, verdict: Verdict, causes: tuple[Finding, ...]
@@ -34,18 +36,27 @@ def collect_next(
         if len(p.stacks) < 2 and p.pid
     ]
     asked += [_native(p) for p in _suspects(situation, verdict) if p.pid and not _has_native(p)]
-    if not situation.engines:
-        asked.append(
-            "Stacks of the rollout engines: `for p in $(pgrep -f 'sglang::|VLLM::|vllm serve'); do"
-            " py-spy dump --native --pid $p; done`, and the last 200 lines of every engine's log"
-        )
     if not situation.evidence.log_events:
         asked.append(
             "The logs of all ranks, engines and the driver, whole: the earliest error decides"
         )
     if not situation.evidence.flags:
         asked.append("The launch command and the resolved arguments (the log's `arguments` block)")
+    if not situation.engines and _may_have_engines(situation):
+        asked.append(
+            "Stacks of the rollout engines: `for p in $(pgrep -f 'sglang::|VLLM::|vllm serve'); do"
+            " py-spy dump --native --pid $p; done`, and the last 200 lines of every engine's log"
+        )
     return tuple(dict.fromkeys(asked))
+
+
+def _may_have_engines(situation: Situation) -> bool:
+    """Whether engines can exist: a job that was looked at as a whole would have shown them."""
+    if situation.evidence.origin != "attach" and not situation.evidence.stall:
+        return True
+    return any(
+        word in flag.name.lower() for flag in situation.evidence.flags for word in _ENGINE_WORDS
+    )
 
 
 def _suspects(situation: Situation, verdict: Verdict) -> list[Process]:

@@ -25,5 +25,5 @@ class UnusableInputError(WatchdogError):
 class UnreadableEvidenceError(WatchdogError):
     """The file is not evidence, or another version wrote it."""
 
-    help_text = "Pass evidence.json from an incident's folder, not the folder or the report."
+    help_text = "Pass an incident's folder, or the evidence.json in it."
     exit_code = 2

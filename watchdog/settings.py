@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +26,7 @@ def _switch(text: str) -> bool:
 def _positive_s(text: str) -> float:
     seconds = float(text)
     if not (seconds > 0 and math.isfinite(seconds)):
-        raise ValueError("must be a number of seconds above 0")
+        raise ValueError("must be a finite number of seconds above 0")
     return seconds
 
 
@@ -51,6 +52,11 @@ def _count(text: str) -> int:
     if int(text) < 1:
         raise ValueError("must be a whole number of at least 1")
     return int(text)
+
+
+def _megabytes(text: str) -> int:
+    unit = re.fullmatch(r"(\d+)\s*MB", text, re.IGNORECASE)
+    return _count(unit[1] if unit else text)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -101,7 +107,7 @@ class Settings:
         max_incident_mb: Size of one incident's folder at most (MB).
         redact: Further name fragments whose values are masked.
         warnings: One sentence for each bad value, naming variable, value and what is used.
-        origins: Attribute to `default`, `environment` or `default (bad value)`.
+        origins: Attribute to `default`, `environment` or `default, since the value is bad`.
     """
 
     enabled: bool = knob(
@@ -156,7 +162,7 @@ class Settings:
     max_incident_mb: int = knob(
         64,
         "Size of one incident's folder at most.",
-        parse=_count,
+        parse=_megabytes,
         variable="MAX_INCIDENT_MB",
         unit="MB",
     )
@@ -189,7 +195,7 @@ class Settings:
             try:
                 values[knob_field.name] = knob_field.metadata["parse"](text)
             except ValueError as error:
-                origins[knob_field.name] = "default (bad value)"
+                origins[knob_field.name] = "default, since the value is bad"
                 warnings.append(_bad_value(variable, text, error, knob_field.metadata["text"]))
         warnings += _unknown_variables(environ)
         return cls(**values, warnings=tuple(warnings), origins=origins)

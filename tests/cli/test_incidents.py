@@ -131,3 +131,19 @@ def test_a_file_that_is_no_evidence_is_refused(tmp_path):
 )
 def test_an_age_has_one_unit(age_s, text):
     assert age(age_s) == text
+
+
+def test_what_a_demo_left_one_level_deeper_is_listed(tmp_path):
+    write_incident(tmp_path / "demo-native-lora" / "run-1", "weight_sync-2", native_lora())
+
+    text = CliRunner().invoke(group, ["incidents", str(tmp_path)]).output
+
+    assert "weight_sync-2" in text
+
+
+def test_a_folder_that_is_not_there_comes_with_advice_on_folders(tmp_path):
+    result = CliRunner().invoke(group, ["incidents", str(tmp_path / "nope")])
+
+    assert result.exit_code == 2
+    assert "no such folder" in result.stderr
+    assert "py-spy" not in result.stderr

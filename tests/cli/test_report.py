@@ -66,3 +66,22 @@ def test_hostile_evidence_reaches_the_terminal_escaped(tmp_path):
 
 def test_a_path_that_does_not_exist_is_a_usage_error(tmp_path):
     assert run(tmp_path / "nothing").exit_code == 2
+
+
+def test_a_report_in_place_of_the_evidence_is_refused_in_plain_words(incident):
+    report = incident / "report.json"
+    report.write_text(run(incident, "--format", "json").stdout)
+
+    result = run(report)
+
+    assert result.exit_code == 2
+    assert "this is a report" in result.stderr
+    assert "extra fields" not in result.stderr
+    assert "incident's folder" in result.stderr
+
+
+def test_a_format_for_a_comparison_is_refused(incident):
+    result = run(incident, "--diff", incident, "--format", "json")
+
+    assert result.exit_code == 2
+    assert "--diff has one format" in result.stderr

@@ -39,3 +39,11 @@ def test_an_unknown_name_is_refused_with_near_ones():
 
     assert result.exit_code == 2
     assert f"near: {name}" in result.stderr
+
+
+def test_other_rules_are_named_as_the_list_names_them():
+    text = "\n".join(run(rule_name(rule)).output for rule in RULES)
+
+    underscored = {rule_name(rule).replace("-", "_") for rule in RULES if "-" in rule_name(rule)}
+    classes = {rule.CAUSE_CLASS for rule in RULES}
+    assert not {name for name in underscored - classes if f" {name}" in text}

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from watchdog.reports.limits import STEPS
+from watchdog.reports.markdown import step_text
 from watchdog.reports.printable import (
     markdown_code,
     markdown_fence,
@@ -88,3 +90,15 @@ def test_no_line_of_a_fenced_text_closes_the_fence(text):
 )
 def test_prose_is_read_as_prose(text, escaped):
     assert markdown_text(text) == escaped
+
+
+def test_a_command_outside_of_tables_is_copied_as_it_is():
+    step = (
+        "Stacks: `for p in $(pgrep -f 'sglang::|VLLM::'); do py-spy dump --pid $p; done`, and <x>"
+    )
+
+    text = step_text(step, STEPS[0])
+
+    assert "`for p in $(pgrep -f 'sglang::|VLLM::'); do py-spy dump --pid $p; done`" in text
+    assert "&lt;x&gt;" in text
+    assert text.startswith("Stacks: ")

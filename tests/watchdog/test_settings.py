@@ -86,3 +86,10 @@ def test_a_knob_that_was_set_shows_its_value_and_origin():
     (knob,) = (knob for knob in knobs(settings) if knob.variable.endswith("STALL_AFTER"))
 
     assert (knob.value, knob.origin, knob.unit) == ("7.5", "environment", "s")
+
+
+def test_the_unit_that_the_table_shows_may_stand_in_the_value():
+    settings = Settings.from_environ({"MILES_WATCHDOG_MAX_INCIDENT_MB": "64 MB"})
+
+    assert settings.max_incident_mb == 64
+    assert settings.warnings == ()

@@ -9,6 +9,7 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,6 +23,7 @@ from watchdog.demo.scenarios import SCENARIOS, Scenario
 from watchdog.errors import WatchdogError
 from watchdog.exit_status import FAILED
 
+_SETTINGS = "MILES_WATCHDOG=1 MILES_WATCHDOG_STALL_AFTER=5"
 _TIMEOUT_S = 120.0
 _SILENCE_S = 5.0
 _GRACE_S = 8.0
@@ -108,10 +110,20 @@ def _check_importable() -> None:
 def _run(scenario: Scenario, ranks: int, folder: Path, *, keep: bool, verbose: bool) -> Outcome:
     flags = f"--actor-num-gpus-per-node {ranks} {scenario.flags(ranks)}"
     click.echo(scenario.title)
-    click.echo(click.style(f"$ MILES_WATCHDOG=1 python -m miles.train {flags}", bold=True))
+    click.echo(
+        click.style(
+            f"$ {_SETTINGS} {shlex.quote(sys.executable)} -m miles.train {flags}", bold=True
+        )
+    )
+    if keep:
+        click.echo(
+            f"The job is left alone once it hangs: `{_program()} attach` in another terminal looks "
+            "at it; Ctrl-C here ends it."
+        )
     # Whoever ends the demo ends its job: the way out is through the job's `__exit__`.
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _exit_on_signal)
+    known = frozenset(_report_files(folder))
     started_s = time.monotonic()
     environ = demo_environ(str(folder), ends_job=not keep)
     lines: list[str] = []
@@ -124,7 +136,7 @@ def _run(scenario: Scenario, ranks: int, folder: Path, *, keep: bool, verbose: b
                     raise
             status = job.exit_status
         log.write("\n".join(lines) + "\n")
-    reports = tuple(_reports(folder))
+    reports = tuple(_reports(folder, known))
     return Outcome(status, "\n".join(lines), reports, _num_syncs(folder))
 
 
@@ -161,7 +173,8 @@ def _follow(
         elif now_s - silent_since_s >= _SILENCE_S:
             silent_since_s = now_s
             before, doing = doing, progress(job.commands(), lines)
-            _show(now_s - started_s, "…" if doing == before else f"… {doing}")
+            if not (keep and _WATCHDOG in "\n".join(lines)) or doing != before:
+                _show(now_s - started_s, "…" if doing == before else f"… {doing}")
 
 
 def _show(elapsed_s: float, line: str) -> None:
@@ -172,8 +185,13 @@ def _show(elapsed_s: float, line: str) -> None:
     click.echo(f"{elapsed_s:5.1f} s  " + click.style(text, bold=is_watchdog, dim=not is_watchdog))
 
 
-def _reports(folder: Path) -> list[dict[str, Any]]:
-    files = sorted(folder.glob("*/incidents/*/report.json"), key=lambda p: p.stat().st_mtime)
+def _report_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/incidents/*/report.json"), key=lambda p: p.stat().st_mtime)
+
+
+def _reports(folder: Path, known: Collection[Path]) -> list[dict[str, Any]]:
+    """Those of this run, newest first; what lay in the folder before is another run's."""
+    files = [file for file in _report_files(folder) if file not in known]
     return [json.loads(file.read_text()) for file in reversed(files)]
 
 

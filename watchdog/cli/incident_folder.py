@@ -49,16 +49,29 @@ class Run:
     incidents: tuple[Incident, ...]
 
 
+class NoIncidentError(UnusableInputError):
+    """No run or incident lies at a path. The message names it and says what is there."""
+
+    help_text = (
+        "Pass an incident's folder, or the evidence.json in it; `miles-watchdog incidents FOLDER` "
+        "lists those below a folder of runs."
+    )
+
+
 def runs_below(folder: Path) -> list[Run]:
     """The runs in `folder`, or the one that `folder` is itself; last changed first.
 
     Raises:
-        UnusableInputError: It is not a folder.
+        NoIncidentError: It is not a folder.
     """
     if not folder.is_dir():
-        raise UnusableInputError(f"{folder}: not a folder")
-    candidates = [folder, *(path for path in folder.iterdir() if path.is_dir())]
-    runs = [path for path in candidates if _is_run(path)]
+        raise NoIncidentError(
+            f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}"
+        )
+    below = _folders(folder)
+    # What a demo leaves holds a folder of runs of its own, one level deeper.
+    deeper = [path for each in below if not _is_run(each) for path in _folders(each)]
+    runs = [path for path in (folder, *below, *deeper) if _is_run(path)]
     runs.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     return [Run(path, _num_lines(path / "syncs.jsonl"), tuple(_incidents(path))) for path in runs]
 
@@ -67,14 +80,14 @@ def load_incident(path: Path) -> tuple[Evidence, IncidentInfo]:
     """Evidence and name of an incident, by its folder or by its evidence.json.
 
     Raises:
-        UnusableInputError: There is no evidence.json at `path`.
+        NoIncidentError: There is no evidence.json at `path`.
         UnreadableEvidenceError: It is not evidence, or of another version.
     """
     file = path / "evidence.json" if path.is_dir() else path
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise UnusableInputError(f"{file}: {error.strerror or error}") from error
+        raise NoIncidentError(f"{file}: {error.strerror or error}") from error
     folder = file.parent.absolute()
     recorded = _report(folder).get("incident") or {}
     started_at_s = recorded.get("started_at_s")
@@ -86,6 +99,13 @@ def load_incident(path: Path) -> tuple[Evidence, IncidentInfo]:
         started_at_s=started_at_s if isinstance(started_at_s, (int, float)) else None,
     )
     return evidence_from_json(text), info
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.is_dir()]
+    except OSError:
+        return []
 
 
 def _is_run(path: Path) -> bool:

@@ -35,6 +35,8 @@ def command(path: Path, format_name: str, other: Path | None) -> None:
     from watchdog.diagnosis import diagnose
     from watchdog.reports import REPORTS, comparison, terminal
 
+    if other is not None and format_name != "terminal":
+        raise click.UsageError("--diff has one format: leave --format out")
     evidence, incident = load_incident(path)
     diagnosis = diagnose(evidence)
     if other is not None:

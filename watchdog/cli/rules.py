@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -38,10 +42,14 @@ def command(name: str | None, markdown: bool) -> None:
     elif name is None:
         width = max(len(rule_name(rule)) for rule in RULES)
         for rule in RULES:
-            click.echo(f"{rule_name(rule):<{width}}  {title(rule)}")
+            line = f"{rule_name(rule):<{width}}  {title(rule)}"
+            # One line a rule for scripts, the width of the terminal for people.
+            columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
+            click.echo(textwrap.fill(line, columns, subsequent_indent=" " * (width + 2)))
     else:
         rule = _named(name, RULES)
-        click.echo(f"{rule_name(rule)}, class {rule.CAUSE_CLASS}\n\n{inspect.cleandoc(_doc(rule))}")
+        text = _as_listed(inspect.cleandoc(_doc(rule)), RULES)
+        click.echo(f"{rule_name(rule)}, class {rule.CAUSE_CLASS}\n\n{text}")
 
 
 def causes_table(rules: Iterable[Rule]) -> str:
@@ -55,6 +63,15 @@ def causes_table(rules: Iterable[Rule]) -> str:
 def title(rule: Rule) -> str:
     """First line of the rule's documentation."""
     return _doc(rule).strip().split("\n", 1)[0]
+
+
+def _as_listed(text: str, rules: Iterable[Rule]) -> str:
+    """The text with other rules' names as the list has them, with hyphens."""
+    from watchdog.rules.documentation import rule_name
+
+    known = {rule_name(rule).replace("-", "_"): rule_name(rule) for rule in rules}
+    names = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
+    return re.sub(rf"\b(?:{names})\b", lambda match: known[match.group()], text)
 
 
 def _doc(rule: Rule) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from watchdog.counting import counted
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -87,7 +89,7 @@ class Fails:
             return f"it {ended} instead of failing"
         if self.words not in outcome.output:
             return f"it failed without the words {self.words!r}"
-        return f"{len(outcome.reports)} incidents were reported" if outcome.reports else ""
+        return f"{counted(len(outcome.reports), 'incident')} reported" if outcome.reports else ""
 
 
 @dataclass(frozen=True)
@@ -99,5 +101,5 @@ class Finishes:
         if outcome.exit_status != 0:
             return f"it ended with status {outcome.exit_status}"
         if outcome.reports:
-            return f"{len(outcome.reports)} incidents were reported"
+            return f"{counted(len(outcome.reports), 'incident')} reported"
         return "" if outcome.num_syncs else "no sync was recorded: the watchdog was not on"

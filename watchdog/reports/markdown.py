@@ -11,7 +11,13 @@ from watchdog.findings import Diagnosis
 from watchdog.reports import wording
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.limits import STEPS, Limits
-from watchdog.reports.printable import markdown_code, markdown_fence, markdown_text
+from watchdog.reports.printable import (
+    markdown_code,
+    markdown_code_as_is,
+    markdown_fence,
+    markdown_text,
+    one_line,
+)
 from watchdog.reports.stack_text import culprit_details, group_stacks
 
 if TYPE_CHECKING:
@@ -45,6 +51,8 @@ def _rendered(
         wording=wording,
         text=partial(markdown_text, max_chars=limits.text_chars),
         code=partial(markdown_code, max_chars=limits.text_chars),
+        exact=partial(markdown_code_as_is, max_chars=limits.text_chars),
+        step=partial(step_text, limits=limits),
         fence=markdown_fence,
         time=utc_time,
         head=partial(_head, limits=limits),
@@ -73,6 +81,24 @@ def _head(items: Any, count: str, *, limits: Limits) -> tuple[list[Any], int]:
     everything = list(items)
     shown = everything[: getattr(limits, count)]
     return shown, len(everything) - len(shown)
+
+
+def step_text(step: str, limits: Limits) -> str:
+    """A sentence with commands between backticks, the commands to be copied as they are."""
+    shown = one_line(step, limits.text_chars)
+    if shown.count("`") % 2:  # cut inside of a command, or none of ours
+        return markdown_text(shown, limits.text_chars)
+    parts = shown.split("`")
+    return "".join(
+        markdown_code_as_is(part, limits.text_chars) if index % 2 else _prose(part, limits)
+        for index, part in enumerate(parts)
+    )
+
+
+def _prose(text: str, limits: Limits) -> str:
+    # What stands around a command keeps its spaces, which `markdown_text` strips.
+    before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{before}{markdown_text(text, limits.text_chars)}{after}" if text.strip() else text
 
 
 def utc_time(time_s: float | None) -> str:

@@ -45,8 +45,13 @@ def markdown_text(text: str, max_chars: int = 400) -> str:
 
 
 def markdown_code(text: str, max_chars: int = 300) -> str:
-    """One line as a code span, also inside a table; "" stays ""."""
-    line = one_line(text, max_chars).replace("|", "¦")
+    """One line as a code span of a table, where a bar would end the cell; "" stays ""."""
+    return markdown_code_as_is(text.replace("|", "¦"), max_chars)
+
+
+def markdown_code_as_is(text: str, max_chars: int = 300) -> str:
+    """One line as a code span outside of tables, to be copied as it is; "" stays ""."""
+    line = one_line(text, max_chars)
     if not line:
         return ""
     fence = "`" * (_longest_run(line, "`") + 1)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
+from watchdog import own_threads
 from watchdog.evidence import Evidence, Frame, Process, ThreadActivity, ThreadStack
 from watchdog.findings import Diagnosis
 from watchdog.reports import wording
@@ -126,7 +127,10 @@ def _origin(process: Process) -> str:
 def _detail_lines(process: Process, limits: Limits) -> list[str]:
     lines = []
     if process.status != "unknown" or process.status_detail:
-        lines.append(f"process: {process.status} {process.status_detail}".rstrip())
+        # `stopped (T)` says `stopped` already.
+        repeats = process.status_detail.lower().startswith(process.status)
+        said = process.status_detail if repeats else f"{process.status} {process.status_detail}"
+        lines.append(f"process: {said}".rstrip())
     lines += _memory_lines(process, limits)
     lines += _kernel_lines(process, limits)
     lines += _history_lines(process, limits)
@@ -146,7 +150,14 @@ def _memory_lines(process: Process, limits: Limits) -> list[str]:
 def _kernel_lines(process: Process, limits: Limits) -> list[str]:
     if not process.activity:
         return []
-    telling = [thread for thread in process.activity[-1].threads if not _is_ordinary(thread)]
+    # The main thread is told wherever it sleeps, our own threads nowhere.
+    telling = [
+        thread
+        for thread in process.activity[-1].threads
+        if thread.tid == process.pid
+        or not (_is_ordinary(thread) or thread.name == own_threads.NAME)
+    ]
+    telling.sort(key=lambda thread: thread.tid != process.pid)
     return [
         f"kernel: thread {thread.tid} {thread.name} {thread.state} {thread.wchan}".rstrip()
         for thread in telling[: limits.threads]
@@ -163,4 +174,5 @@ def _is_ordinary(thread: ThreadActivity) -> bool:
 def _history_lines(process: Process, limits: Limits) -> list[str]:
     if process.position is None:
         return []
-    return history_lines(process.position.history)[-limits.frames :]
+    lines = history_lines(process.position.history)[-limits.frames :]
+    return ["marks, with their time before the look at it:", *lines] if lines else []

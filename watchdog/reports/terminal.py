@@ -124,7 +124,7 @@ def _print_rest(page: _Page, evidence: Evidence, diagnosis: Diagnosis) -> None:
         page.verbatim(block.text)
     if diagnosis.collect_next:
         page.heading("What would settle it")
-        page.bullets("$", diagnosis.collect_next)
+        page.bullets("-", diagnosis.collect_next)
     gaps = wording.all_gaps(evidence)
     if gaps:
         page.heading("What could not be had")

@@ -36,8 +36,9 @@ def headline(evidence: Evidence, diagnosis: Diagnosis) -> str:
         alone = {"hung": f"{be} stuck", "slow": f"{be} still working", "crashed": "failed first"}
         return f"{state}: {who} {alone.get(verdict.state, f'{be} named')}{stall}"
     total = f" of {evidence.world_size}" if evidence.world_size else ""
+    noun = "rank" if held == 1 and not total else "ranks"
     verb = "hold" if len(verdict.culprits) > 1 else "holds"
-    return f"{state}: {who} {verb} up {held}{total} ranks{stall}"
+    return f"{state}: {who} {verb} up {held}{total} {noun}{stall}"
 
 
 def culprits_label(culprits: Sequence[Culprit]) -> str:
