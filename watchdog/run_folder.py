@@ -96,7 +96,9 @@ class RunFolder:
                 os.replace(unfinished, link)
         except OSError as error:
             if self._identity.local_rank in (0, None):
-                text = f"{self.path}: {error.strerror or error}; no line a sync is written there"
+                text = (
+                    f"{self.path}: {error.strerror or error}; syncs that end are not recorded there"
+                )
                 notice_once("folder", text)
             return False
         return True

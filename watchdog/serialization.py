@@ -51,7 +51,7 @@ def evidence_from_json(text: str) -> Evidence:
         raise UnreadableEvidenceError(f"not JSON: {error}") from error
     if not isinstance(data, dict) or "schema_version" not in data:
         raise UnreadableEvidenceError("no schema_version: this is not evidence")
-    if "origin" not in data and "state" in data:
+    if "causes" in data:
         raise UnreadableEvidenceError("this is a report, not the evidence that it was made from")
     if data["schema_version"] != SCHEMA_VERSION:
         raise UnreadableEvidenceError(

@@ -103,7 +103,7 @@ def test_the_summary_of_the_reference_incident_says_who_where_why_what_to_do_and
             "         is paused and has no host copy.",
             "do       Remove --disable-weights-backuper, or keep the trainer resident (no",
             "         --colocate).",
-            "waiting  ranks 0-1,3: waiting in barrier (gloo), barrier:exit (not moving)",
+            "waiting  ranks 0-1, 3: waiting in barrier (gloo), barrier:exit (not moving)",
             "report   /runs/run-1/incidents/weight_sync-2-7f3a/report.md",
         )
     ]

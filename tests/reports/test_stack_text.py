@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from report_cases import BARRIER, READ, native_lora, trainer
 
-from watchdog.evidence import Frame, Gap, Process, StackSample, ThreadStack
+from watchdog.evidence import (
+    ActivitySample,
+    Frame,
+    Gap,
+    Process,
+    StackSample,
+    ThreadActivity,
+    ThreadStack,
+)
 from watchdog.reports import wording
 from watchdog.reports.limits import STEPS
 from watchdog.reports.stack_text import culprit_details, frame_text, group_stacks, stack_text
@@ -75,7 +85,7 @@ def test_a_stack_is_shown_once_for_all_ranks_that_do_the_same():
 
     blocks = group_stacks(case.evidence, case.diagnosis, STEPS[0])
 
-    assert [block.title.split(":")[0] for block in blocks] == ["rank 2", "ranks 0-1,3"]
+    assert [block.title.split(":")[0] for block in blocks] == ["rank 2", "ranks 0-1, 3"]
 
 
 def test_the_state_of_a_culprit_holds_memory_kernel_and_history():
@@ -104,7 +114,7 @@ def test_gaps_that_differ_by_the_name_of_the_process_only_are_told_once():
     )
     evidence = native_lora().evidence.__class__("watchdog", processes)
 
-    assert wording.all_gaps(evidence) == [("ranks 0-2,5", Gap("memory", "refused"))]
+    assert wording.all_gaps(evidence) == [("ranks 0-2, 5", Gap("memory", "refused"))]
 
 
 @pytest.mark.parametrize(
@@ -113,3 +123,18 @@ def test_gaps_that_differ_by_the_name_of_the_process_only_are_told_once():
 )
 def test_a_long_place_is_told_by_its_innermost_calls(where, short):
     assert wording.short_where(where) == short
+
+
+def test_the_main_thread_is_told_wherever_it_sleeps_and_our_own_threads_nowhere():
+    threads = (
+        ThreadActivity(7, "weight-sync-wd", "D", "pipe_read"),
+        ThreadActivity(4, "python", "S", "futex_wait_queue"),
+    )
+    case = native_lora()
+    process = replace(trainer(2, READ, ""), pid=4, activity=(ActivitySample(threads=threads),))
+    evidence = replace(case.evidence, processes=(process,))
+
+    (block,) = culprit_details(evidence, case.diagnosis, STEPS[0])
+
+    kernel = [line for line in block.text.splitlines() if line.startswith("kernel:")]
+    assert kernel == ["kernel: thread 4 python S futex_wait_queue"]

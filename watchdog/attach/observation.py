@@ -131,8 +131,9 @@ class _Observation:
         if more is None:
             return evidence, diagnosis
         keys = [c.process for c in diagnosis.verdict.culprits if c.host == self._host][:4]
+        them = "it" if len(keys) == 1 else "them"
         note = (
-            f"native frames were read of {', '.join(keys)}, which paused them for less than"
+            f"native frames were read of {', '.join(keys)}, which paused {them} for less than"
             f" {time.monotonic() - began_s:.1f} s (--no-native avoids that)"
         )
         evidence = replace(more, notes=(*more.notes, note))

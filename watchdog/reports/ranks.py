@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def folded(ranks: Iterable[int]) -> str:
-    """The ranks as ascending ranges, `0-2,4,6-7`; "" for none. Duplicates count once."""
+    """The ranks as ascending ranges, `0-2, 4, 6-7`; "" for none. Duplicates count once."""
     parts: list[str] = []
     ordered = sorted(set(ranks))
     start = 0
@@ -16,11 +16,11 @@ def folded(ranks: Iterable[int]) -> str:
         first = ordered[start]
         parts.append(str(first) if first == rank else f"{first}-{rank}")
         start = index + 1
-    return ",".join(parts)
+    return ", ".join(parts)
 
 
 def ranks_label(ranks: Iterable[int]) -> str:
-    """`rank 3` or `ranks 0-2,4`; "" for none."""
+    """`rank 3` or `ranks 0-2, 4`; "" for none."""
     unique = set(ranks)
     if not unique:
         return ""

@@ -82,7 +82,7 @@ def waiting_groups(diagnosis: Diagnosis) -> list[Group]:
 
 
 def group_label(group: Group) -> str:
-    """`ranks 0-2,4`, and the processes that have no rank by their keys."""
+    """`ranks 0-2, 4`, and the processes that have no rank by their keys."""
     others = [key for key in group.processes if not key.startswith("rank ")]
     label = ranks_label(group.ranks)
     if len(others) > 3:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from watchdog.counting import counted
 from watchdog.findings import Finding, Refutation
 from watchdog.signs.answers import finding, quoted, refuted, seen
 from watchdog.signs.weights import (
@@ -56,11 +57,12 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     readers = reads_weights(situation)
     no_copy = [p for p in readers if paused_without_copy(p)]
     if no_copy:
+        verb = "reads" if len(no_copy) == 1 else "read"
         return finding(
             __name__,
             CAUSE_CLASS,
             "confirmed",
-            f"{len(no_copy)} rank(s) read paused memory of which no host copy exists.",
+            f"{counted(len(no_copy), 'rank')} {verb} paused memory of which no host copy exists.",
             [
                 *(seen(situation, p) for p in no_copy),
                 *(region for p in no_copy for region in paused_without_copy(p)),

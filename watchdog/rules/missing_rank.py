@@ -8,8 +8,8 @@ How it shows
     past an exception, or not to be reached.
 
 What to do
-    Look at the named rank's own log and stack: it took a branch that the others did not. No rank-
-    local condition before a collective.
+    Look at the named rank's own log and stack: it took a branch that the others did not.
+    No rank-local condition before a collective.
 
 Not to be confused with
     different_collectives, where every rank is in one; a rank that is dead, stopped or reads its

@@ -46,7 +46,7 @@ def seen(situation: Situation, process: Process) -> str:
     wait, moved = situation.wait(process), situation.movements[process.key]
     text = f"{name_of(process)}: {phrase(wait)} at {wait.where}"
     if moved.moving is False and moved.between_s:
-        text += f", the same {moved.between_s:.0f} s later"
+        text += f", the same {moved.between_s:.2g} s later"
     return text
 
 

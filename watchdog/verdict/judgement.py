@@ -98,5 +98,5 @@ def rank_range(ranks: list[int]) -> str:
 def waiting_for(waiting: tuple[Process, ...], what: str, whom: str) -> str:
     """One link of a chain: `ranks 0-1 wait in barrier for rank 2`."""
     verb = "waits" if len(waiting) == 1 else "wait"
-    place = f" in {what}" if what else ""
+    place = f" in {what}" if what not in ("", "no answer") else ""
     return f"{names_of(waiting)} {verb}{place} for {whom}"
