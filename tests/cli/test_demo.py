@@ -15,7 +15,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from watchdog.cli import group
+from watchdog.cli import demo, group
 from watchdog.demo.job import TOKEN
 from watchdog.demo.scenarios import SCENARIOS
 
@@ -129,3 +129,12 @@ def test_a_folder_that_cannot_be_made_is_refused_with_advice(monkeypatch, tmp_pa
 
     assert result.exit_code == 2
     assert "--output DIR" in result.stderr
+
+
+def test_an_incident_that_lay_in_the_folder_before_is_not_the_demos(tmp_path):
+    old, new = (tmp_path / "run" / "incidents" / name / "report.json" for name in ("1", "2"))
+    for file in (old, new):
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps({"state": file.parent.name}))
+
+    assert [report["state"] for report in demo._reports(tmp_path, {old})] == ["2"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from tests.rules import stacks
@@ -11,10 +14,12 @@ from watchdog.evidence import ActivitySample, Mark, Socket
 from watchdog.findings import Finding
 from watchdog.policy import admitted, yielding
 from watchdog.rules import RULES
+from watchdog.serialization import evidence_from_json
 from watchdog.situation import Situation
 from watchdog.situation.pace import pace_of
 
 ALL = (0, 1, 2, 3)
+CASES = Path(__file__).parents[1] / "rules" / "gil_held"
 
 
 def in_barrier(*ranks: int) -> list:
@@ -234,3 +239,28 @@ def test_a_confirmed_cause_needs_nothing_more() -> None:
     gone = rank(2, status="dead", status_detail="killed by signal 9", position=position("sync"))
 
     assert diagnose(live(*in_barrier(0, 1, 3), gone)).collect_next == ()
+
+
+def test_engines_are_not_asked_for_where_the_whole_job_was_seen_without_any() -> None:
+    odd = rank(2, "load_rows (my/load.py:3)\nmain (train.py:9)", pid=4711)
+
+    watched = diagnose(live(*in_barrier(0, 1, 3), odd)).collect_next
+    handed_over = diagnose(files(*in_barrier(0, 1, 3), odd)).collect_next
+
+    assert not any("rollout engines" in step for step in watched)
+    assert any("rollout engines" in step for step in handed_over)
+    assert "rollout engines" not in handed_over[0]
+
+
+def test_who_keeps_the_gil_and_moves_is_not_hung() -> None:
+    hung = evidence_from_json((CASES / "fires_lock_of_the_driver.json").read_text())
+    before, after = (
+        ActivitySample(taken_at_s=float(t), read_bytes=t * 10**9, write_bytes=0) for t in (1, 4)
+    )
+    moving = replace(
+        hung,
+        processes=tuple(replace(p, activity=(before, after)) for p in hung.processes),
+    )
+
+    assert diagnose(hung).verdict.state == "hung"
+    assert diagnose(moving).verdict.state == "slow"
