@@ -138,3 +138,14 @@ def test_the_main_thread_is_told_wherever_it_sleeps_and_our_own_threads_nowhere(
 
     kernel = [line for line in block.text.splitlines() if line.startswith("kernel:")]
     assert kernel == ["kernel: thread 4 python S futex_wait_queue"]
+
+
+def test_a_reason_that_only_repeats_the_culprits_sentence_is_left_out():
+    verdict = native_lora().diagnosis.verdict
+    (culprit,) = verdict.culprits
+    same = replace(
+        verdict, reason="Rank 2: blocked.", culprits=(replace(culprit, why="Rank 2 is blocked"),)
+    )
+
+    assert wording.new_reason(same) == ""
+    assert wording.new_reason(replace(same, reason="Rank 3: gone.")) == "Rank 3: gone."

@@ -71,7 +71,10 @@ def _with_pids(jobs: Sequence[Job], everything: Mapping[int, Seen], pids: Collec
     missing = [pid for pid in pids if pid not in everything]
     if missing:
         raise NoJobError(f"no process {', '.join(map(str, missing))} on this node")
-    holding = [job for job in jobs if job.pids & set(pids)]
+    # An init or a shell is of no job: what it started is what is meant.
+    holding = [job for job in jobs if job.pids & set(pids)] or [
+        job for job in jobs if _started(pids, job, everything)
+    ]
     if len(holding) > 1:
         listed = "\n".join(f"  {described(job)}" for job in holding)
         raise SeveralJobsError(f"these processes are of {len(holding)} jobs:\n{listed}")
@@ -80,6 +83,11 @@ def _with_pids(jobs: Sequence[Job], everything: Mapping[int, Seen], pids: Collec
     if holding:
         return Job(holding[0].name, (*holding[0].members, *named))
     return _unknown_job(f"pid {min(pids)}", everything, [one.pid for one in strangers], "--pid")
+
+
+def _started(pids: Collection[int], job: Job, everything: Mapping[int, Seen]) -> bool:
+    by_no_python = {pid for pid in pids if not everything[pid].is_python}
+    return any(by_no_python & set(ancestors(everything, pid)) for pid in job.pids)
 
 
 def _by_text(everything: Mapping[int, Seen], match: str) -> Job:

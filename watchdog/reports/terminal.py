@@ -77,7 +77,7 @@ def _facts(
         yield "culprit", f"{label}\nat {one_line(culprit.where)}\n{one_line(culprit.why)}"
     if len(merged) > _LIMITS.entries:
         yield "", f"and {len(merged) - _LIMITS.entries} more places"
-    yield "reason", verdict.reason
+    yield "reason", wording.new_reason(verdict)
     yield "progress", verdict.progress
     yield "stall", wording.stall_words(evidence.stall) if evidence.stall else ""
     yield "silent", ranks_label(verdict.unaccounted)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from watchdog.evidence import Evidence, Gap, Process, Stall, ThreadStack
-from watchdog.findings import Culprit, Diagnosis, Finding, Group
+from watchdog.findings import Culprit, Diagnosis, Finding, Group, Verdict
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.ranks import ranks_label
 
@@ -68,6 +68,16 @@ def merged_culprits(culprits: Sequence[Culprit]) -> list[tuple[str, Culprit]]:
         (culprit_label(same[0]) if len(same) == 1 else culprits_label(same), same[0])
         for same in by_place.values()
     ]
+
+
+def new_reason(verdict: Verdict) -> str:
+    """The verdict's reason, "" where what is said of the culprits says it already."""
+    said = {" ".join(_words(culprit.why)) for culprit in verdict.culprits}
+    return "" if " ".join(_words(verdict.reason)) in said else verdict.reason
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.findall(r"[\w./]+", text.rstrip(".")) if word not in ("is", "are")]
 
 
 def cause_label(cause: Finding) -> str:

@@ -232,3 +232,13 @@ def test_ranks_that_a_named_shell_started_are_looked_at(node):
     job = selected(node.jobs(), node.everything, (10,), "")
 
     assert [member.seen.pid for member in job.of("trainer")] == [11, 12]
+
+
+def test_an_init_stands_for_the_one_job_that_runs_below_it(node):
+    node.add(1, "/sbin/init", 0)
+    node.ranks((11, 12))
+    node.add(20, "python -m pip install torch")
+    node.add(21, "python -m pip install numpy")
+
+    assert {11, 12} <= selected(node.jobs(), node.everything, (1,), "").pids
+    assert {20, 21}.isdisjoint(selected(node.jobs(), node.everything, (1,), "").pids)
