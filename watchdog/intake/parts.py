@@ -231,10 +231,10 @@ class Parts:
 
     @property
     def usable(self) -> bool:
-        """Whether anything at all was understood; that a file has a last line is not enough."""
+        """Whether anything at all was understood; a last line without a time is not enough."""
         return bool(
             self.processes
-            or any(event.kind != "last_line" for event in self.events)
+            or any(event.kind != "last_line" or event.moment for event in self.events)
             or self.flags
             or self.environment
             or self.versions
