@@ -32,6 +32,7 @@ from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     duration,
+    engines,
     verdict_of,
 )
 
@@ -58,11 +59,17 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             "A trainer waits for the answer of an engine.",
             [seen(situation, p) for p in callers[:3]],
         )
-    handler = engine is not None and situation.wait(engine).kind not in (
-        "idle",
-        "unknown",
-        "no_answer",
-        "collective",
+    split = bool(engines.odd_workers(situation)[0])
+    handler = (
+        engine is not None
+        and not split
+        and situation.wait(engine).kind
+        not in (
+            "idle",
+            "unknown",
+            "no_answer",
+            "collective",
+        )
     )
     return finding(
         __name__,

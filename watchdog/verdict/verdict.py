@@ -28,6 +28,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     deaths.dead_member,
     errors.earliest_error,
     driver.failed_driver,
+    progress.finished,
     odd_ranks.blocked_for_sure,
     progress.healthy,
     counted.counting,
