@@ -255,7 +255,7 @@ _FILE_HINTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("rank", re.compile(rf"^(?:{_DUMPS}[_.-])?(?:r|fr)[_-]?(\d{{1,5}})(?=[._]|$)", re.I)),
     ("rank", re.compile(rf"^r(\d{{1,5}})-(?={_DUMPS})", re.I)),
     ("rank", re.compile(rf"(?<![a-z])(?:rank|trainer|policy|actor){_WORD_NUMBER}", re.I)),
-    ("engine", re.compile(rf"(?<![a-z])(?:engine|server|replica){_WORD_NUMBER}", re.I)),
+    ("engine", re.compile(rf"(?<![a-z])(?:engine|server|replica|inference){_WORD_NUMBER}", re.I)),
     ("worker", re.compile(rf"(?<![a-z])tp{_WORD_NUMBER}", re.I)),
     ("replica", re.compile(rf"(?<![a-z])dp{_WORD_NUMBER}", re.I)),
     ("pid", re.compile(r"(?:pid|actor|_)[_.-]?(\d{3,7})(?=\.[a-z]+$|$)", re.I)),

@@ -44,7 +44,8 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     if not peers.hung(situation) or situation.doing("weight_read", "paused_memory"):
         return None
-    callers = situation.doing("rpc")
+    drivers = tuple(p for p in situation.evidence.processes if p.role == "driver")
+    callers = situation.doing("rpc", among=situation.trainers or drivers)
     if not callers or not duration.lasted(situation):
         return None
     named = [c for c in verdict_of(situation).culprits if c.engine is not None]

@@ -36,6 +36,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     actors.deaf_actor,
     actors.queued_call,
     network.unreachable_address,
+    network.socket_nobody_binds,
     engines.stuck_engine,
     file_locks.stale_file_lock,
     peers.lagging,
