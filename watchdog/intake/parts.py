@@ -266,6 +266,7 @@ _ROLE_WORDS: tuple[tuple[str, Role], ...] = (
     ("engine", "engine"),
     ("vllm", "engine"),
     ("sglang", "engine"),
+    ("inference", "engine"),
     ("trainer", "trainer"),
     ("policy", "trainer"),
     ("rank", "trainer"),
