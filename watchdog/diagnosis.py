@@ -8,7 +8,7 @@ from dataclasses import replace
 from watchdog.collect_next import collect_next
 from watchdog.evidence import Evidence
 from watchdog.findings import Diagnosis, Finding, Refutation
-from watchdog.policy import STRENGTH, admitted, yielding
+from watchdog.policy import STRENGTH, admitted, cautious, yielding
 from watchdog.rules import RULES
 from watchdog.rules.documentation import Documentation, documentation
 from watchdog.situation import Situation
@@ -29,7 +29,8 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     # Stable: among findings of one confidence the order of RULES decides.
     causes.sort(key=lambda finding: STRENGTH[finding.confidence])
     to_collect = collect_next(situation, verdict, tuple(causes))
-    return Diagnosis(verdict, tuple(causes), tuple(refuted), to_collect)
+    worded = tuple(cautious(cause, to_collect) for cause in causes)
+    return Diagnosis(verdict, worded, tuple(refuted), to_collect)
 
 
 def _answers(situation: Situation) -> tuple[list[Finding], list[Refutation], set[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from watchdog.findings import CauseClass, Finding, State
@@ -26,6 +27,9 @@ _OF_MEETING: frozenset[CauseClass] = frozenset(
     {"rank_subset_collective", "collective_mismatch", "group_rendezvous", "nccl_transport"}
 )
 """Who does not meet whom, and where: behind a member that cannot run, that says nothing."""
+
+_DRASTIC = re.compile(r"\b[Ee]nd (it|the run)\b|^Restart\b|\b[Kk]ill\b")
+"""Sentences of a remedy that cost the run or a part of it."""
 
 _CANNOT_RUN = "member-stopped"
 
@@ -69,6 +73,26 @@ def yielding(findings: list[Finding], general: set[str]) -> list[Finding]:
         _weakened(f) if f.rule in general and best <= STRENGTH[f.confidence] else f
         for f in findings
     ]
+
+
+def cautious(finding: Finding, to_collect: tuple[str, ...]) -> Finding:
+    """The finding; what to do about one that is only possible begins with what would settle it.
+
+    Nobody ends a run, or restarts a part of it, for a cause that nothing shows.
+
+    Args:
+        finding: Any finding, its remedy complete.
+        to_collect: What would settle what is open, most telling first.
+    """
+    if finding.confidence != "possible" or not finding.remedy:
+        return finding
+    # A sentence ends before the next capital, so that `--flag.name` and `e.g. x` are none.
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Z])", finding.remedy)
+    mild = " ".join(one for one in sentences if not _DRASTIC.search(one))
+    settle = to_collect[0].rstrip(".") if to_collect else "look for what speaks for or against it"
+    settle = settle[:1].lower() + settle[1:] if settle[1:2].islower() else settle
+    then = f" If it is this: {mild}" if mild else ""
+    return replace(finding, remedy=f"Only possible; to settle it first: {settle}.{then}")
 
 
 def _weakened(finding: Finding) -> Finding:

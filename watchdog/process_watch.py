@@ -32,6 +32,7 @@ from watchdog.process_identity import (
     run_name,
 )
 from watchdog.recorder import FinishedSection, OpenSection, Recorder, active
+from watchdog.recovery import note_end
 from watchdog.run_folder import RunFolder
 from watchdog.settings import Knob, Settings, knobs
 from watchdog.stall_context import StallContext
@@ -148,6 +149,8 @@ class ProcessWatch:
             if folder.is_dir():
                 name = "failed.jsonl" if finished.raised else "recovered.jsonl"
                 append_line(folder / name, line)
+                if not finished.raised:
+                    note_end(folder, finished.ended_s - finished.section.began_s)
             notice(_end_of_stall(finished, self.identity))
         if self.has_folder and self._logs_for_all():
             append_line(self.folder.path / FILE_NAME, line)

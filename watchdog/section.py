@@ -23,7 +23,8 @@ from watchdog.notices import notice_once
 from watchdog.recorder import OpenSection, active
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_is_on = os.environ.get("MILES_WATCHDOG", "0").lower() not in ("", "0", "off", "false", "no")
+_OFF = ("", "0", "off", "false", "no")
+_is_on = os.environ.get("MILES_WATCHDOG", "").strip().lower() not in _OFF
 
 
 def weight_sync(name: str = "weight_sync", **about: object) -> Section:

@@ -15,12 +15,14 @@ from typing import Any
 PREFIX = "MILES_WATCHDOG"
 
 
+# Whatever else stands there was meant to turn it on. The `.pth` and `section` look at the same
+# words, without this module; a test holds the three together.
+OFF = ("", "0", "off", "false", "no")
+_ON = ("1", "on", "true", "yes")
+
+
 def _switch(text: str) -> bool:
-    switches = {"0": False, "off": False, "false": False, "no": False}
-    switches |= {"1": True, "on": True, "true": True, "yes": True}
-    if text.lower() not in switches:
-        raise ValueError("must be 0 or 1")
-    return switches[text.lower()]
+    return text.lower() not in OFF
 
 
 def _positive_s(text: str) -> float:
@@ -197,7 +199,7 @@ class Settings:
             except ValueError as error:
                 origins[knob_field.name] = "default, since the value is bad"
                 warnings.append(_bad_value(variable, text, error, knob_field.metadata["text"]))
-        warnings += _unknown_variables(environ)
+        warnings += [*_unknown_switch(environ), *_unknown_variables(environ)]
         return cls(**values, warnings=tuple(warnings), origins=origins)
 
 
@@ -257,6 +259,13 @@ def _value_text(knob_field: dataclasses.Field[Any], value: Any) -> str:
 def _bad_value(variable: str, text: str, error: ValueError, used: str) -> str:
     reason = str(error) if "must" in str(error) else "is not a number"
     return f"{variable}={text[:80]!r} {reason}; {used} is used instead"
+
+
+def _unknown_switch(environ: Mapping[str, str]) -> list[str]:
+    text = environ.get(PREFIX, "").strip()
+    if text.lower() in (*OFF, *_ON):
+        return []
+    return [f"{PREFIX}={text[:80]!r} counts as 1; 0 turns the watchdog off"]
 
 
 # Set by the watchdog itself for its children, or read by other parts; none is a knob.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.rules import stacks
 from tests.rules.building import blocked, engine, files, flags, live, log, position, rank, sample
-from watchdog.evidence import Evidence, MemoryRegion
+from watchdog.evidence import Evidence, MemoryRegion, Process
 
 _NO_COPY = (
     MemoryRegion("param_buffer", "paused_without_copy", 4096, 2, ("layers.0.a", "layers.0.b")),
@@ -75,6 +75,35 @@ def paused_memory_read__fires_page_fault() -> Evidence:
         activity=(blocked(1001, "handle_userfault"),),
     )
     return live(*_in_barrier(0), reader, *_in_barrier(2))
+
+
+def _blocked_reader(channel: str, **more: object) -> Process:
+    read = "read_weights (my/sync.py:22)\nmain (my/sync.py:40)"
+    return rank(
+        1,
+        read,
+        read,
+        position=position("read_weights"),
+        activity=(blocked(1001, channel),),
+        **more,
+    )
+
+
+def paused_memory_read__fires_only_a_name_says_that_memory_is_paused() -> Evidence:
+    return live(*_in_barrier(0), _blocked_reader("__do_sys_pause"), *_in_barrier(2))
+
+
+def paused_memory_read__fires_flags_without_backup_but_a_copy() -> Evidence:
+    reader = _blocked_reader("handle_userfault", memory=_BACKED_UP)
+    return live(*_in_barrier(0), reader, *_in_barrier(2), flags=_LORA)
+
+
+def missing_backup_lora_colocate__fires_blocked_read_without_ledger() -> Evidence:
+    return live(*_in_barrier(0), _blocked_reader("handle_userfault"), *_in_barrier(2), flags=_LORA)
+
+
+def paused_memory_read__silent_flags_leave_no_copy() -> Evidence:
+    return missing_backup_lora_colocate__fires_blocked_read_without_ledger()
 
 
 def paused_memory_read__fires_sleeping_trainer() -> Evidence:

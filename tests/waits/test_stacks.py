@@ -136,3 +136,38 @@ def test_a_framework_may_have_a_folder_named_like_a_library() -> None:
     frames = thread("broadcast_to_vllm (openrlhf/trainer/ray/ppo_actor.py:241)").frames
 
     assert own_frames(frames) == frames
+
+
+_READ = "read_weights (my/sync.py:22)\nmain (my/sync.py:40)"
+
+
+@pytest.mark.parametrize(
+    ("innermost", "kind"),
+    [
+        ("PyThread_acquire_lock_timed (libpython3.11.so.1.0)", "lock"),
+        ("acquire (threading.py:200)", "lock"),
+        ("clock_nanosleep (libc.so.6)", "sleep"),
+        ("readinto (socket.py:706)\n_read_status (http/client.py:280)", "rpc"),
+        ("at::native::copy_ (libtorch_cpu.so)", "weight_read"),
+        ("cudaMemcpyAsync (libcudart.so.12)", "weight_read"),
+    ],
+)
+def test_the_innermost_frames_outrank_a_name_that_claims_a_weight_read(
+    innermost: str, kind: str
+) -> None:
+    assert stack_wait(thread(f"{innermost}\n{_READ}")).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("channel", "kind"),
+    [
+        ("hrtimer_nanosleep", "sleep"),
+        ("wait_woken", "rpc"),
+        ("handle_userfault", "paused_memory"),
+        ("futex_do_wait", "weight_read"),
+    ],
+)
+def test_the_kernel_outranks_a_name_that_claims_a_weight_read(channel: str, kind: str) -> None:
+    found = wait_of(rank(1, _READ, activity=(blocked(1001, channel),)))
+
+    assert found.kind == kind

@@ -1,7 +1,14 @@
+import builtins
+import importlib
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+import watchdog.settings
 from watchdog.settings import Settings, knobs
 
 
@@ -39,7 +46,6 @@ def test_a_good_value_is_taken(variable, text, attribute, value):
 @pytest.mark.parametrize(
     ("variable", "text"),
     [
-        ("MILES_WATCHDOG", "maybe"),
         ("MILES_WATCHDOG_STALL_AFTER", "-1"),
         ("MILES_WATCHDOG_STALL_AFTER", "nan"),
         ("MILES_WATCHDOG_STALL_AFTER", "5 minutes"),
@@ -93,3 +99,54 @@ def test_the_unit_that_the_table_shows_may_stand_in_the_value():
 
     assert settings.max_incident_mb == 64
     assert settings.warnings == ()
+
+
+PTH = Path(watchdog.settings.__file__).with_name("miles_watchdog_startup.pth")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_on"),
+    [
+        *((text, False) for text in ("", " ", "0", "off", "OFF", "false", "no", " 0 ")),
+        *((text, True) for text in ("1", "on", "yes", "True", "2", "maybe", "00")),
+    ],
+)
+def test_settings_sections_and_the_start_up_hook_agree_on_what_is_on(text, is_on):
+    environ = {"MILES_WATCHDOG": text}
+    seen = {"__import__": lambda name: started.append(name) or importlib}
+    started: list[str] = []
+    hook = PTH.read_text().replace("os.environ", "environ")
+    hook = hook.replace('.import_module("watchdog.startup").start()', "")
+    exec(hook, {"environ": environ, "__builtins__": {**vars(builtins), **_traced(seen)}})
+    section = subprocess.run(
+        [sys.executable, "-S", "-c", "import sys; sys.path[:0] = sys.argv[1:];"
+         "import watchdog.section as s; print(s._is_on)", *sys.path],
+        env={**os.environ, **environ}, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    assert Settings.from_environ(environ).enabled is is_on
+    assert bool(started) is is_on
+    assert section.stdout.strip() == str(is_on)
+
+
+def _traced(seen):
+    """`__import__` that notes `importlib`, which the hook asks for only when it starts."""
+    note = seen["__import__"]
+
+    def traced(name, *rest):
+        return note(name) if name == "importlib" else importlib.__import__(name, *rest)
+
+    return {"__import__": traced}
+
+
+@pytest.mark.parametrize("text", ["2", "maybe"])
+def test_an_unknown_word_turns_it_on_and_costs_one_warning(text):
+    settings = Settings.from_environ({"MILES_WATCHDOG": text})
+
+    assert settings.enabled
+    assert settings.warnings == (f"MILES_WATCHDOG={text!r} counts as 1; 0 turns the watchdog off",)
+
+
+@pytest.mark.parametrize("text", ["1", "on", "0", "no", ""])
+def test_a_known_word_costs_no_warning(text):
+    assert Settings.from_environ({"MILES_WATCHDOG": text}).warnings == ()

@@ -9,6 +9,7 @@ from typing import Any
 
 from watchdog.errors import UnusableInputError
 from watchdog.evidence import Evidence
+from watchdog.recovery import ended_after_s, headline_of_ended
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.serialization import evidence_from_json
 
@@ -97,6 +98,7 @@ def load_incident(path: Path) -> tuple[Evidence, IncidentInfo]:
         run=folder.parent.parent.name if folder.parent.name == "incidents" else "",
         folder=str(folder) if written else "",
         started_at_s=started_at_s if isinstance(started_at_s, (int, float)) else None,
+        ended_after_s=ended_after_s(folder),
     )
     return evidence_from_json(text), info
 
@@ -127,10 +129,13 @@ def _incident(folder: Path, run: Path) -> Incident:
     started_at_s = recorded.get("started_at_s")
     if not isinstance(started_at_s, (int, float)):
         started_at_s = folder.stat().st_mtime
-    info = IncidentInfo(folder.name, run.name, str(folder.absolute()), started_at_s)
+    ended_s = ended_after_s(folder)
+    info = IncidentInfo(folder.name, run.name, str(folder.absolute()), started_at_s, ended_s)
     causes = report.get("causes") or [{}]
     cause = " ".join(str(causes[0].get(key, "")) for key in ("class", "confidence")).strip()
     headline = str(report.get("headline") or "no readable report.json")
+    if ended_s is not None:
+        headline = headline_of_ended(headline, ended_s)
     return Incident(folder, info, headline, str(report.get("state", "")), cause)
 
 

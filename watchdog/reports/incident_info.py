@@ -14,9 +14,11 @@ class IncidentInfo:
         run: Name of the run's folder, "" where unknown.
         folder: Absolute path of the incident's folder, "" when nothing was written.
         started_at_s: Wall-clock time at which the stall was noticed (s).
+        ended_after_s: How long the section took in the end (s), `None` where it did not end.
     """
 
     id: str
     run: str = ""
     folder: str = ""
     started_at_s: float | None = None
+    ended_after_s: float | None = None

@@ -9,6 +9,7 @@ from typing import Any
 
 from watchdog.evidence import Evidence, Process
 from watchdog.findings import Diagnosis, Finding
+from watchdog.recovery import headline_of_ended
 from watchdog.reports import wording
 from watchdog.reports.incident_info import IncidentInfo
 
@@ -29,7 +30,7 @@ def report_data(
     return {
         "schema_version": REPORT_SCHEMA_VERSION,
         "tool": {"name": "miles-watchdog", "version": _tool_version()},
-        "headline": wording.headline(evidence, diagnosis),
+        "headline": _headline(evidence, diagnosis, incident),
         **_verdict(diagnosis),
         "causes": [_cause(cause) for cause in diagnosis.causes],
         "refuted": [
@@ -41,6 +42,13 @@ def report_data(
         "stall": asdict(evidence.stall) if evidence.stall else None,
         **_context(evidence),
     }
+
+
+def _headline(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> str:
+    text = wording.headline(evidence, diagnosis)
+    if incident is None or incident.ended_after_s is None:
+        return text
+    return headline_of_ended(text, incident.ended_after_s)
 
 
 def _verdict(diagnosis: Diagnosis) -> dict[str, Any]:

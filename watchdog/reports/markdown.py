@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from watchdog.evidence import Evidence
 from watchdog.findings import Diagnosis
+from watchdog.recovery import line_of_ended
 from watchdog.reports import wording
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.limits import STEPS, Limits
@@ -55,6 +56,7 @@ def _rendered(
         step=partial(step_text, limits=limits),
         fence=markdown_fence,
         time=utc_time,
+        ended_line=line_of_ended,
         head=partial(_head, limits=limits),
         culprit_details=culprit_details(evidence, diagnosis, limits),
         group_stacks=group_stacks(evidence, diagnosis, limits),

@@ -82,6 +82,8 @@ def _facts(
     yield "stall", wording.stall_words(evidence.stall) if evidence.stall else ""
     yield "silent", ranks_label(verdict.unaccounted)
     yield "incident", incident.id if incident else ""
+    if incident and incident.ended_after_s is not None:
+        yield "ended", f"after all, after {incident.ended_after_s:.0f} s"
 
 
 def _print_causes(page: _Page, diagnosis: Diagnosis) -> None:

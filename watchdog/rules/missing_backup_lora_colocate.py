@@ -31,6 +31,7 @@ from watchdog.counting import counted
 from watchdog.findings import Finding, Refutation
 from watchdog.signs.answers import finding, quoted, refuted, seen
 from watchdog.signs.weights import (
+    copies_exist,
     lora_flags,
     paused_without_copy,
     reads_weights,
@@ -87,7 +88,10 @@ def _by_flags_and_place(situation: Situation, flags: list[str]) -> Finding | Non
             [*(quoted(e) for e in errors[:2]), *flags],
         )
     readers = reads_weights(situation)
-    if not readers or situation.sleeps is False:
+    is_blocked = any(situation.wait(p).kind == "paused_memory" for p in readers)
+    if not readers or (situation.sleeps is False and not is_blocked):
+        return None
+    if all(map(copies_exist, readers)):
         return None
     return finding(
         __name__,

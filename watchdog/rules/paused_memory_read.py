@@ -10,12 +10,12 @@ How it shows
     the thread's wait channel is `handle_userfault`, or `__do_sys_pause` while memory is paused.
 
 What to do
-    Wake the trainer before its weights are read, or read the host copy. End the run: a read of
-    released memory never returns.
+    End the run: a read of released memory never returns. Wake the trainer before its weights are
+    read, or keep a host copy and read that.
 
 Not to be confused with
-    missing_backup_lora_colocate, where no copy exists at all; storage_slow, where the bytes read
-    or written grow between two looks.
+    missing_backup_lora_colocate, where no copy exists at all, as ledger or flags say;
+    storage_slow, where the bytes read or written grow between two looks.
 
 Source
     https://github.com/THUDM/slime/pull/1888
@@ -29,6 +29,8 @@ from typing import Final
 from watchdog.findings import Finding, Refutation
 from watchdog.signs.answers import finding, quoted, seen
 from watchdog.signs.weights import (
+    copies_exist,
+    is_paused_for_sure,
     lora_flags,
     paused_without_copy,
     reads_weights,
@@ -39,6 +41,11 @@ from watchdog.situation import Situation, lines
 CAUSE_CLASS: Final = "paused_memory_read"
 FLAGS = ("offload_train", "colocate", "keep_old_actor", "ref_load", "offload_train_target")
 
+_READ_THE_COPY = (
+    "End the run: a read of released memory never returns. Wake the trainer before its weights "
+    "are read, or read the host copy, which exists."
+)
+
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
@@ -46,16 +53,19 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     blocked = situation.doing("paused_memory", among=(*situation.trainers, *situation.engines))
     if any(paused_without_copy(p) for p in blocked):
         return None
+    if lora_flags(situation) and not any(copies_exist(p) for p in blocked):
+        return None  # missing_backup_lora_colocate says more
     if blocked:
         return finding(
             __name__,
             CAUSE_CLASS,
-            "confirmed",
+            "confirmed" if any(map(is_paused_for_sure, blocked)) else "likely",
             "The kernel blocks a read of released memory.",
             [
                 *(seen(situation, p) for p in blocked),
                 *(r for p in blocked for r in paused_without_copy(p)),
             ],
+            remedy=_READ_THE_COPY if all(map(copies_exist, blocked)) else "",
             culprits=blocked,
         )
     if lora_flags(situation):

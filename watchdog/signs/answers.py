@@ -19,8 +19,9 @@ def finding(
     supports: Iterable[str] = (),
     refutes: Iterable[str] = (),
     culprits: Iterable[Process] = (),
+    remedy: str = "",
 ) -> Finding:
-    """A finding of the rule in this module; remedy and source come from its docstring."""
+    """A finding of the rule in this module; source and, if "", remedy come from its docstring."""
     return Finding(
         rule=_name(module),
         cause_class=cause_class,
@@ -28,6 +29,7 @@ def finding(
         summary=summary,
         supports=tuple(supports),
         refutes=tuple(refutes),
+        remedy=remedy,
         culprits=tuple(process.key for process in culprits),
     )
 

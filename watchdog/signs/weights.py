@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from watchdog.evidence import LogEvent, Process
 from watchdog.situation import Situation, lines
+from watchdog.waits.kernel import USERFAULT_CHANNELS, thread_in
 
 _READ_NAMES = (
     r"_compute_hash|weights_getter|tensor_backper"
@@ -34,6 +35,20 @@ def paused_without_copy(process: Process) -> list[str]:
         for region in process.memory
         if region.residency == "paused_without_copy"
     ]
+
+
+def copies_exist(process: Process) -> bool:
+    """Whether the ledger of the process says of all that is paused that it has a host copy."""
+    paused = [r for r in process.memory if r.residency != "resident"]
+    return bool(paused) and all(r.residency == "backed_up" for r in paused)
+
+
+def is_paused_for_sure(process: Process) -> bool:
+    """Whether more than a function's name says that the memory it blocks in is paused."""
+    return (
+        any(region.residency != "resident" for region in process.memory)
+        or thread_in(process, USERFAULT_CHANNELS) is not None
+    )
 
 
 def lora_flags(situation: Situation) -> list[str]:

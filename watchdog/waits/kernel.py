@@ -10,6 +10,12 @@ USERFAULT_CHANNELS = frozenset({"handle_userfault"})
 SIGNAL_PAUSE_CHANNELS = frozenset({"__do_sys_pause", "do_sys_pause", "sys_pause", "sigsuspend"})
 """A handler that waits for ever (the second way of pausing memory), or a plain `pause()`."""
 
+SLEEP_CHANNELS = frozenset({"hrtimer_nanosleep", "do_nanosleep"})
+"""`time.sleep()` and its like."""
+
+SOCKET_CHANNELS = frozenset({"wait_woken", "sk_wait_data", "unix_stream_data_wait"})
+"""A read from a socket that has nothing to read."""
+
 FILE_CHANNELS = (
     "folio_wait",
     "wait_on_page",

@@ -179,6 +179,8 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
         operation = wait.operation if wait.kind == "weight_read" else "read of paused memory"
         return replace(wait, kind="paused_memory", operation=operation, note=f"wchan {fault.wchan}")
     thread = kernel.main_thread(process)
+    if thread is not None and wait.kind == "weight_read" and wait.thread in ("", "MainThread"):
+        wait = _without_claim(wait, thread.wchan)
     if thread is not None and kernel.waits_for_file(thread) and wait.kind in (*WEAK, "file_io"):
         return replace(
             wait,
@@ -190,6 +192,15 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
         return replace(wait, kind="lock", operation="lock", note="wchan futex, no other thread")
     if told is None and open_collective(process) is None and _is_silent(process):
         return replace(wait, kind="no_answer", operation=process.status_detail or "no answer")
+    return wait
+
+
+def _without_claim(wait: Wait, channel: str) -> Wait:
+    """The wait, not as a weight read where the kernel says that nothing is read."""
+    if channel in kernel.SLEEP_CHANNELS:
+        return replace(wait, kind="sleep", operation="sleep", note=f"wchan {channel}")
+    if channel in kernel.SOCKET_CHANNELS:
+        return replace(wait, kind="rpc", operation="socket", note=f"wchan {channel}")
     return wait
 
 

@@ -39,6 +39,10 @@ OVERRULED: frozenset[WaitKind] = frozenset(
 """Kinds of telling frames that a lock further in outranks: who waits for a lock in the middle of
 the work is not working."""
 
+_HOW_NAMES_ARE_OVERRULED: frozenset[WaitKind] = frozenset({"lock", "sleep"})
+"""What the innermost frames say outranks a weight read, which the name of a function further out
+claims: who sleeps or waits for a lock there reads nothing."""
+
 _HOUSEKEEPING = ("weight-sync-watchdog", "QueueFeederThread", "pt_nccl", "pt_gloo", "MsgReader")
 
 
@@ -73,7 +77,7 @@ def stack_wait(thread: ThreadStack) -> StackWait:
         if row is not None and row.kind == "idle" and _has_called(frames[:index]):
             continue
         if row is not None:
-            if hint is not None and hint[1].kind == "lock" and row.kind in OVERRULED:
+            if hint is not None and _overrules(hint[1].kind, row.kind):
                 break
             return _told(thread, index, row)
         if hint is None and (weak := first_match(frame, outer, HINTING)) is not None:
@@ -83,6 +87,12 @@ def stack_wait(thread: ThreadStack) -> StackWait:
     own = own_frames(frames)
     operation = (own or frames)[0].function if frames else ""
     return StackWait("unknown", operation, frames[:1], own, thread)
+
+
+def _overrules(hint: WaitKind, told: WaitKind) -> bool:
+    if told == "weight_read":
+        return hint in _HOW_NAMES_ARE_OVERRULED
+    return hint == "lock" and told in OVERRULED
 
 
 def _has_called(inner: tuple[Frame, ...]) -> bool:
