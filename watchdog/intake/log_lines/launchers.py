@@ -21,5 +21,5 @@ LINES = (
         r"^\W{0,4}ranks?(?:, ?|: ?| -> |/| )pids?\s*[:=]?\s*"
         r"(?P<pairs>\d{1,6}[ :=]+\d{2,9}(?:[,;]? *\d{1,6}[ :=]+\d{2,9}){0,2000})\s*$",
     ),
-    line_kind("rank_map", "pid", r"\brank ?= ?pid ?- ?(?P<first_pid>\d{1,9})\b"),
+    line_kind("rank_map", "= pid", r"\brank ?= pid ?- ?(?P<first_pid>\d{1,9})\b"),
 )
