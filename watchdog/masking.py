@@ -130,7 +130,7 @@ _SCHEME = re.compile(r"\b(bearer|basic)(\s+)[^\s\"'`,;]+", re.IGNORECASE)
 # Up to the last `@` of the authority; a password may hold `/` and `@` although it should not.
 _URL_USER = re.compile(
     r"\b([a-z][a-z0-9+.-]{1,20}://)"
-    r"(?:(?::|[^\s/@:\"'<>?#]{1,300}:(?!\d{1,5}/))(?:(?!://)[^\s\"'<>,;]){1,500}|[^\s/\"'<>]{1,500})@",
+    r"(?:(?::|[^\s/@:\[\"'<>?#]{1,300}:(?!\d{1,5}[/?#]))(?:(?!://)[^\s\"'<>,;]){1,500}|[^\s/?#\"'<>]{1,500})@",
     re.IGNORECASE,
 )
 _COOKIE_HEADER = re.compile(r"(?P<head>\b(?:set-)?cookie\s*:\s*)[^\r\n\"']+", re.IGNORECASE)

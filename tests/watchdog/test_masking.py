@@ -141,6 +141,8 @@ def test_masking_twice_is_masking_once(text):
         "http://10.0.0.1:3000/a and mail to a@b.c",
         "git+https://github.com/a/b@v1.0",
         "http://h:80/a@b",
+        "http://h:80?x=a@b",
+        "http://[::1]:80/a@b",
         "tcp://10.0.0.1:29500?rank=0&world_size=2&store_key=default_pg",
         "https://hooks.slack.com/docs and https://discord.com/api/v9",
         "invalid token id_151645.x and bad token embedding",
