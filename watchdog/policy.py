@@ -22,6 +22,13 @@ _CONSEQUENCES: frozenset[CauseClass] = frozenset(
 )
 """Where something died or failed first, waits of these kinds follow from it."""
 
+_OF_MEETING: frozenset[CauseClass] = frozenset(
+    {"rank_subset_collective", "collective_mismatch", "group_rendezvous", "nccl_transport"}
+)
+"""Who does not meet whom, and where: behind a member that cannot run, that says nothing."""
+
+_CANNOT_RUN = "member-stopped"
+
 _OF_SLOW: frozenset[CauseClass] = frozenset({"slow_not_hung", "storage_slow"})
 
 
@@ -29,15 +36,19 @@ def admitted(state: State, findings: list[Finding], first_error: str = "") -> li
     """The findings that can stand beside this verdict, weakened where it does not bear them.
 
     A dead member or an error explains every wait: nothing structural is claimed beside it, but
-    what explains the error itself (`first_error`, its line as supports quote it) stays. What
+    what explains the error itself (`first_error`, its line as supports quote it) stays. Nor is
+    it beside a stopped member, for whom the others wait wherever they happen to be. What
     moves is not hung. Where the verdict is that one cannot tell, no cause is more than possible,
     and a healthy run has none.
     """
+    cannot_run = any(f.rule == _CANNOT_RUN and f.confidence == "confirmed" for f in findings)
     kept = []
     for finding in findings:
         if state == "healthy":
             continue
         explains = bool(first_error) and any(first_error in line for line in finding.supports)
+        if cannot_run and finding.cause_class in _OF_MEETING:
+            continue
         if state == "crashed" and finding.cause_class in _CONSEQUENCES and not explains:
             continue
         if state == "slow" and finding.cause_class not in _OF_SLOW:

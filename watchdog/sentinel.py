@@ -212,6 +212,8 @@ class Sentinel:
 
     def _speak(self, now_s: float) -> None:
         """Start a speaker where a section is late and nobody here is able to say so."""
+        if os.path.exists(os.path.join(self._local, ABORT)):
+            return  # the run is being ended: what is late or silent now is a consequence
         ranks = [box for box in self._boxes.values() if box.is_rank and not box.has_exited]
         late = [(box, box.late_section(now_s)) for box in ranks]
         able = {place for box, place in late if place and not box.is_silent(now_s)}

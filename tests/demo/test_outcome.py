@@ -30,6 +30,20 @@ def test_another_verdict_is_told_with_what_was_wanted(changed, missed):
     assert HANGS.missed(Outcome(1, "", ({**HUNG, **changed},))) == missed
 
 
+def test_the_right_culprit_with_another_cause_is_not_as_expected():
+    wanted = Hangs("other", "confirmed", (2,), rule="member-stopped")
+    seen = {"class": "other", "confidence": "confirmed", "rule": "member-stopped"}
+
+    assert wanted.missed(Outcome(1, "", ({**HUNG, "causes": [seen]},))) == ""
+    assert wanted.missed(
+        Outcome(1, "", ({**HUNG, "causes": [{**seen, "rule": "groups-crosswise"}]},))
+    )
+
+
+def test_a_second_incident_is_not_as_expected():
+    assert "2 incidents" in HANGS.missed(Outcome(1, "", (HUNG, HUNG)))
+
+
 def test_no_incident_is_no_hang():
     assert "no incident" in HANGS.missed(Outcome(0, ""))
 

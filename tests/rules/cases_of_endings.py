@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.rules import stacks
-from tests.rules.building import blocked, engine, files, log, rank, sample
+from tests.rules.building import blocked, engine, files, live, log, position, rank, sample
 from watchdog.evidence import ActivitySample, Evidence, LogEvent, Process, ThreadActivity
 
 _SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
@@ -60,6 +60,59 @@ def member_stopped__fires_signal() -> Evidence:
         activity=(blocked(1003, "do_signal_stop", "T"),),
     )
     return files(*_waiting(0, 1, 2), stopped, log_events=(_SYNC, _LATER))
+
+
+def _in_group_of_four(number: int, group: str, op: str) -> Process:
+    where = position("send_chunk", op, group, 3, (0, 1, 2, 3))
+    return rank(number, stacks.GLOO_BARRIER, position=where)
+
+
+def _stopped_behind_others() -> Evidence:
+    """Rank 1 was stopped between two collectives; the others wait for it in both."""
+    stopped = rank(
+        1,
+        status="stopped",
+        status_detail="T (stopped)",
+        position=position("send_chunk", "all_reduce", "b", 9, (0, 1, 2, 3)),
+        activity=(blocked(1001, "do_signal_stop", "T"),),
+    )
+    return live(
+        _in_group_of_four(0, "a", "broadcast"),
+        stopped,
+        _in_group_of_four(2, "a", "broadcast"),
+        _in_group_of_four(3, "b", "all_reduce"),
+    )
+
+
+def member_stopped__fires_others_in_two_groups() -> Evidence:
+    return _stopped_behind_others()
+
+
+def groups_crosswise__silent_a_member_is_stopped() -> Evidence:
+    return _stopped_behind_others()
+
+
+def _gone(number: int, how: str) -> Process:
+    return rank(number, status="dead", status_detail=how, position=position("send_chunk"))
+
+
+def member_killed__silent_ended_by_the_watchdog() -> Evidence:
+    """Ranks ended as the setting asks, and by the launcher that saw it."""
+    return live(
+        _gone(0, "killed by signal 15 (SIGTERM)"),
+        rank(1, status="stopped", status_detail="T (stopped)", position=position("send_chunk")),
+        _gone(2, "exit status 86"),
+        _gone(3, "exit status 86"),
+    )
+
+
+def member_killed__fires_before_the_watchdog_ended_the_rest() -> Evidence:
+    return live(
+        _gone(0, "exit status 86"),
+        _gone(1, "killed by signal 9 (SIGKILL)"),
+        _gone(2, "exit status 86"),
+        _gone(3, "killed by signal 15 (SIGTERM)"),
+    )
 
 
 def member_stopped__silent_held_by_the_tool_that_looks() -> Evidence:

@@ -138,6 +138,21 @@ def test_it_speaks_once_for_ranks_that_all_are_silent(start, folders, sentinel, 
     assert spoken == [str(local / "0.blackbox")] or spoken == [str(local / "1.blackbox")]
 
 
+def test_it_does_not_speak_for_ranks_of_a_run_that_is_being_ended(
+    start, folders, sentinel, tmp_path
+):
+    local, _ = folders
+    rank = start(RANK, local, 0, 1.0)
+    (local / ABORT).write_text(json.dumps({"by": 1, "others": []}))
+    now_s = time.monotonic()
+    sentinel.tick(now_s)
+
+    end(rank)
+    run_to_end(sentinel, now_s)
+
+    assert not (tmp_path / "spoken").exists()
+
+
 def test_a_watchdog_thread_that_never_came_to_run_is_silent_too(start, folders, sentinel, tmp_path):
     local, _ = folders
     rank = start(RANK, local, 0, 0.0)

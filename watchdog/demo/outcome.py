@@ -41,28 +41,34 @@ class Hangs:
         cause_class: Class of the first cause, `None` for any or none.
         confidence: How sure it must be, `None` for any.
         ranks: All culprits.
+        rule: Name of the first cause's rule, "" for any.
     """
 
     cause_class: str | None
     confidence: str | None
     ranks: tuple[int, ...]
+    rule: str = ""
 
     def missed(self, outcome: Outcome) -> str:
         """Compare the last incident; see `Expectation`."""
         if not outcome.reports:
             return f"no incident was reported (exit status {outcome.exit_status})"
         report = outcome.reports[0]
+        if len(outcome.reports) > 1:
+            return f"{len(outcome.reports)} incidents were reported, not one"
         cause = (report.get("causes") or [{}])[0]
         seen = {
             "state": report.get("state"),
             "cause": cause.get("class"),
             "confidence": cause.get("confidence"),
+            "rule": cause.get("rule"),
             "culprits": tuple(culprit.get("rank") for culprit in report.get("culprits") or []),
         }
         wanted = {
             "state": "hung",
             "cause": self.cause_class,
             "confidence": self.confidence,
+            "rule": self.rule or None,
             "culprits": self.ranks,
         }
         return "; ".join(

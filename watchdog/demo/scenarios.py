@@ -86,7 +86,7 @@ SCENARIOS = {
     "stopped-rank": Scenario(
         "Rank 1 is stopped by SIGSTOP, and cannot say so itself: the others wait for it.",
         lambda _: _ENDLESS,
-        lambda _: Hangs(None, None, (1,)),
+        lambda _: Hangs("other", "confirmed", (1,), rule="member-stopped"),
         Disturbance("rollout 1 ", signal.SIGSTOP, "miles.train_rank", {"RANK": "1"}),
     ),
     "healthy": Scenario(

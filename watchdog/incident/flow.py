@@ -260,6 +260,8 @@ class _Stalled:
         outcome = self._of_the_whole_job(evidence, leadership)
         if not outcome.leads and self._folder.find(REPORT) is not None:
             return self._follow(own)
+        if self._is_being_ended():
+            return self._dropped(own)
         evidence, diagnosis = self._diagnosed(outcome.evidence)
         more = suspects.with_native_frames(
             evidence, diagnosis.verdict, wanted=self._context.settings.native,
@@ -278,6 +280,20 @@ class _Stalled:
             self._seams.notice(f"another host wrote the report; also here: {written.json}")
         folder = written.json.parent if written.json else None
         return IncidentResult(True, written.json, folder, evidence)
+
+    def _is_being_ended(self) -> bool:
+        """Whether another stall of this run was reported, and its ranks are ended for it."""
+        box = self._context.blackbox
+        return box is not None and abort_order.is_ordered(box.parent)
+
+    def _dropped(self, own: Evidence) -> IncidentResult:
+        """Report nothing: what would be seen now is the watchdog's own ending of the run."""
+        self._seams.notice(
+            f"{self._context.section} {self._context.index} is stalled in {_name(self._context)} "
+            "as well; not reported, the run is being ended for another stall"
+        )
+        self._folder.remove()
+        return IncidentResult(False, None, None, own)
 
     def _of_the_whole_job(self, evidence: Evidence, leadership: Leadership) -> Outcome:
         evidence = self._neighbours.added_to(evidence, sleep=self._seams.sleep)

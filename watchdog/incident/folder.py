@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import tempfile
 from pathlib import Path
@@ -82,6 +83,12 @@ class IncidentFolder:
     def find(self, name: str) -> Path | None:
         """A file of this incident, wherever it lies."""
         return next((each / name for each in self.folders if (each / name).is_file()), None)
+
+    def remove(self) -> None:
+        """Leave nothing of an incident that is not reported. Never raises."""
+        if self.find(REPORT) is None:
+            for folder in self.folders:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def make(self) -> Path:
         """Create the folder itself, for a lock or another program's output.

@@ -231,10 +231,10 @@ class Parts:
 
     @property
     def usable(self) -> bool:
-        """Whether anything at all was understood; that a file has a last line is not enough."""
+        """Whether anything at all was understood; a last line without a time is not enough."""
         return bool(
             self.processes
-            or any(event.kind != "last_line" for event in self.events)
+            or any(event.kind != "last_line" or event.moment for event in self.events)
             or self.flags
             or self.environment
             or self.versions
@@ -255,7 +255,7 @@ _FILE_HINTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("rank", re.compile(rf"^(?:{_DUMPS}[_.-])?(?:r|fr)[_-]?(\d{{1,5}})(?=[._]|$)", re.I)),
     ("rank", re.compile(rf"^r(\d{{1,5}})-(?={_DUMPS})", re.I)),
     ("rank", re.compile(rf"(?<![a-z])(?:rank|trainer|policy|actor){_WORD_NUMBER}", re.I)),
-    ("engine", re.compile(rf"(?<![a-z])(?:engine|server|replica){_WORD_NUMBER}", re.I)),
+    ("engine", re.compile(rf"(?<![a-z])(?:engine|server|replica|inference){_WORD_NUMBER}", re.I)),
     ("worker", re.compile(rf"(?<![a-z])tp{_WORD_NUMBER}", re.I)),
     ("replica", re.compile(rf"(?<![a-z])dp{_WORD_NUMBER}", re.I)),
     ("pid", re.compile(r"(?:pid|actor|_)[_.-]?(\d{3,7})(?=\.[a-z]+$|$)", re.I)),
@@ -266,6 +266,7 @@ _ROLE_WORDS: tuple[tuple[str, Role], ...] = (
     ("engine", "engine"),
     ("vllm", "engine"),
     ("sglang", "engine"),
+    ("inference", "engine"),
     ("trainer", "trainer"),
     ("policy", "trainer"),
     ("rank", "trainer"),

@@ -22,6 +22,7 @@ Source
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from watchdog.evidence import Process
@@ -33,12 +34,14 @@ from watchdog.situation import Situation
 CAUSE_CLASS: Final = "collective_mismatch"
 IS_GENERAL: Final = True
 
+_MEMBER = re.compile(r"PG GUID \S*?\((?P<group>[^)]+)\) Rank (?P<member>\d+)\]")
+
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     if not peers.hung(situation):
         return None
-    for look in (_in_the_log, _at_one_number, _by_stacks):
+    for look in (_in_the_log, _at_one_number, _by_stacks, _by_count):
         found = look(situation)
         if found is not None:
             return found
@@ -98,3 +101,36 @@ def _by_stacks(situation: Situation) -> Finding | None:
         [seen(situation, differ[0]), seen(situation, others[0])],
         culprits=differ,
     )
+
+
+def _by_count(situation: Situation) -> Finding | None:
+    """Members of one small group of which one has entered more collectives and waits for them.
+
+    The other has completed all that it entered: it made fewer calls, and is not merely late. Where
+    a whole rank is behind the others, another rule speaks.
+    """
+    if peers.behind(situation):
+        return None
+    entered: dict[str, dict[str, tuple[int, int]]] = {}
+    for event in situation.evidence.log_events:
+        member = _MEMBER.search(event.text)
+        counts = [event.fields.get(name, "") for name in ("last_enqueued", "last_completed")]
+        if member and all(count.isdigit() for count in counts):
+            group = entered.setdefault(member["group"], {})
+            group[member["member"]] = (int(counts[0]), int(counts[1]))
+    split = {name: found for name, found in entered.items() if _is_split(found)}
+    if not split:
+        return None
+    summary = "Members of one group entered different numbers of collectives."
+    lines = [
+        f"group {name}: " + ", ".join(f"member {m} entered {n}" for m, (n, _) in found.items())
+        for name, found in list(split.items())[:3]
+    ]
+    return finding(__name__, CAUSE_CLASS, "likely", summary, lines)
+
+
+def _is_split(counts: dict[str, tuple[int, int]]) -> bool:
+    if len(counts) != 2:
+        return False
+    (fewer, done), (more, _) = sorted(counts.values())
+    return fewer < more and done == fewer

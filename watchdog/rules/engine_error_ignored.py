@@ -21,18 +21,25 @@ Source
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
+from watchdog.evidence import LogEvent
 from watchdog.findings import Finding, Refutation
-from watchdog.signs import peers
+from watchdog.signs import crash, peers
 from watchdog.signs.answers import finding, quoted
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "engine_rpc_stuck"
 
+_IN_UPDATE = r"update_weight|load_weights|weight_loader|receive_weights"
+_GAVE_UP = re.compile(r"zmq\.error\.Again|Resource temporarily unavailable|[Tt]imed? ?out|Timeout")
+
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
+    if crash.crashed(situation):
+        return _unseen_by_the_sender(situation)
     if not peers.hung(situation):
         return None
     for history in situation.engine_histories:
@@ -49,3 +56,35 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             [quoted(failed[-1].event)],
         )
     return None
+
+
+def _unseen_by_the_sender(situation: Situation) -> Finding | None:
+    """An engine failed in its update first; the sender gave up waiting for its answer later."""
+    first = crash.first_error(situation, _IN_UPDATE)
+    if first is None or not _is_of_engine(situation, first):
+        return None
+    gave_up = [
+        e
+        for e in situation.evidence.log_events
+        if e.pid != first.pid
+        and e.kind == "traceback"
+        and _GAVE_UP.search(f"{e.fields.get('exception_full', '')}: {e.text}")
+        and situation.logs.is_later(e, first)
+    ]
+    if not gave_up:
+        return None
+    return finding(
+        __name__,
+        CAUSE_CLASS,
+        "likely",
+        "An engine failed in its update, and the sender waited for its answer in vain.",
+        [quoted(first), quoted(gave_up[0])],
+    )
+
+
+def _is_of_engine(situation: Situation, event: LogEvent) -> bool:
+    return event.engine is not None or any(
+        p.pid == event.pid and p.role in ("engine", "engine_worker")
+        for p in situation.evidence.processes
+        if event.pid is not None
+    )

@@ -32,6 +32,7 @@ from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     duration,
+    engines,
     verdict_of,
 )
 
@@ -43,7 +44,8 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     if not peers.hung(situation) or situation.doing("weight_read", "paused_memory"):
         return None
-    callers = situation.doing("rpc")
+    drivers = tuple(p for p in situation.evidence.processes if p.role == "driver")
+    callers = situation.doing("rpc", among=situation.trainers or drivers)
     if not callers or not duration.lasted(situation):
         return None
     named = [c for c in verdict_of(situation).culprits if c.engine is not None]
@@ -58,11 +60,17 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             "A trainer waits for the answer of an engine.",
             [seen(situation, p) for p in callers[:3]],
         )
-    handler = engine is not None and situation.wait(engine).kind not in (
-        "idle",
-        "unknown",
-        "no_answer",
-        "collective",
+    split = bool(engines.odd_workers(situation)[0])
+    handler = (
+        engine is not None
+        and not split
+        and situation.wait(engine).kind
+        not in (
+            "idle",
+            "unknown",
+            "no_answer",
+            "collective",
+        )
     )
     return finding(
         __name__,

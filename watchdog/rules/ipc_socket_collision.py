@@ -26,12 +26,22 @@ from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
 from watchdog.signs.answers import finding, quoted, seen
 from watchdog.situation import Situation
+from watchdog.verdict import network
 
 CAUSE_CLASS: Final = "group_rendezvous"
 
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
+    doubly, lost = network.bound_twice(situation)
+    if doubly and lost and peers.hung(situation):
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "likely",
+            "Several receivers bind the same socket, and nobody binds the senders' others.",
+            [*(quoted(e) for e in doubly[:2]), *(quoted(e) for e in lost[:2])],
+        )
     alone = [p for p in situation.trainers if situation.wait(p).operation == "zmq" and p.rank != 0]
     zero = situation.trainer(0)
     if (

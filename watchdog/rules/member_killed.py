@@ -8,11 +8,12 @@ How it shows
     the peers may report `Connection closed by peer`.
 
 What to do
-    Ask the kernel log, the cgroup counters and the scheduler who sent the signal; memory is the
-    usual reason.
+    Find out who sent the signal: the kernel log names what its out-of-memory killer ended, the
+    cgroup counters what a limit did; without either it was the launcher, the scheduler or a person.
 
 Not to be confused with
-    member_killed_by_memory_limit, where the kernel says so; an exit with a traceback.
+    member_killed_by_memory_limit, where the kernel says so; an exit with a traceback; exit status
+    86, and a launcher's SIGTERM beside it: so the watchdog ends a run that has stalled.
 
 Source
     https://github.com/OpenRLHF/OpenRLHF/issues/624

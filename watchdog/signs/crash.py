@@ -6,7 +6,7 @@ import re
 
 from watchdog.evidence import LogEvent, Process
 from watchdog.situation import Situation
-from watchdog.verdict import errors, verdict_of
+from watchdog.verdict import deaths, errors, verdict_of
 
 
 def crashed(situation: Situation) -> bool:
@@ -24,8 +24,9 @@ def first_error(situation: Situation, expression: str) -> LogEvent | None:
 
 
 def dead_processes(situation: Situation) -> tuple[Process, ...]:
-    """The processes of the evidence that are gone."""
-    return situation.doing("dead", among=situation.evidence.processes)
+    """The processes of the evidence that are gone, but for those the watchdog ended."""
+    gone = situation.doing("dead", among=situation.evidence.processes)
+    return tuple(p for p in gone if not deaths.ended_by_watchdog(situation, p))
 
 
 def named_culprits(situation: Situation) -> tuple[Process, ...]:

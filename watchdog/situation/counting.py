@@ -8,7 +8,7 @@ remark, the name of a file. What the watchdog itself collected is judged by its 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -22,7 +22,13 @@ MIN_COUNTS = 3
 MAX_MISSED = 2.5
 """A counter whose next line is overdue by more than this many of its intervals stands still."""
 
+MIN_TURN_S = 10.0
+"""Engines that take turns answer at least this far apart; others answer together."""
+
 _COUNTED = frozenset({"progress", "weight_received"})
+_LOOKS = frozenset({"observed_at", "nfs_mount"})
+"""What only somebody who looks at a shell makes appear."""
+
 _STEPS = frozenset({"step", "iteration", "train step"})
 _PARTS_OF_STEPS = frozenset({"micro_batch", "micro-batch"})
 
@@ -68,7 +74,7 @@ def observed_at_s(evidence: Evidence) -> tuple[float, ...]:
     """Times at which somebody looked (s), ascending; empty where nothing tells."""
     stacks = [s.taken_at_s for p in evidence.processes for s in p.stacks]
     counters = [s.taken_at_s for p in evidence.processes for s in p.activity]
-    remarks = [e.time_s for e in evidence.log_events if e.kind == "observed_at"]
+    remarks = [e.time_s for e in evidence.log_events if e.kind in _LOOKS]
     return tuple(sorted(t for t in (*stacks, *counters, *remarks) if t is not None))
 
 
@@ -84,7 +90,7 @@ def counting_on(evidence: Evidence) -> tuple[Counting, ...]:
         if e.time_s is not None and lines.TIME_OUT.search(e.text)
     ]
     found = []
-    for series in _series(evidence.log_events):
+    for series in (*_series(evidence.log_events), *_one_by_one(evidence.log_events)):
         times = [e.time_s for e in series if e.time_s is not None]
         interval = median(b - a for a, b in pairwise(times[-6:]))
         overdue = end_s - times[-1] > max(MAX_MISSED * interval, 30)
@@ -113,3 +119,26 @@ def _series(events: Iterable[LogEvent]) -> list[list[LogEvent]]:
 
 def _grows(series: list[LogEvent]) -> bool:
     return int(series[-1].fields["done"]) > int(series[0].fields["done"])
+
+
+def _one_by_one(events: Iterable[LogEvent]) -> list[list[LogEvent]]:
+    """Engines that take the same adapter one after another; none where all do at once.
+
+    The same engine again is the next round.
+    """
+    round_: list[LogEvent] = []
+    for event in events:
+        fields = event.fields
+        if event.kind != "engine_control" or event.time_s is None:
+            continue
+        if fields.get("op") != "load_lora" or fields.get("stage") != "end":
+            continue
+        if any((e.engine, e.pid) == (event.engine, event.pid) for e in round_):
+            round_.clear()
+        number = {"done": str(len(round_) + 1), "name": "engines with the adapter"}
+        round_.append(replace(event, fields={**fields, **number}))
+    times = [e.time_s for e in round_ if e.time_s is not None]
+    steps = [b - a for a, b in pairwise(times)]
+    if len(round_) < MIN_COUNTS or min(steps) < MIN_TURN_S or max(steps) > 2 * min(steps):
+        return []
+    return [round_]

@@ -100,11 +100,7 @@ class EngineHistory:
         if pause is None:
             return []
         later = [e for e in self.loads if self._is_after(e, pause.event)]
-        held = [
-            e
-            for e in later
-            if e.fields.get("running") == "0" and e.fields.get("queued", "0") != "0"
-        ]
+        held = [e for e in later if e.fields.get("queued", "0") != "0" and _runs_nothing(e)]
         times = [e.time_s for e in held if e.time_s is not None]
         lasts = len(times) >= 3 and times[-1] - times[0] > MIN_HELD_S
         if held and held[-1].fields.get("source") == "metrics":
@@ -162,6 +158,15 @@ class EngineHistory:
     def generates(self) -> bool:
         """Whether its last statistics lines count tokens of running requests."""
         return counts_on(self.loads)
+
+
+def _runs_nothing(load: LogEvent) -> bool:
+    """Whether no request runs, or those that are called running get no token."""
+    return load.fields.get("running") == "0" or load.fields.get("throughput") in (
+        "0",
+        "0.0",
+        "0.00",
+    )
 
 
 def counts_on(loads: tuple[LogEvent, ...]) -> bool:

@@ -57,7 +57,7 @@ CUDA_MEMORY_FAULT = re.compile(
 )
 """Memory was touched that is not there: released, unmapped or closed."""
 
-_DEVICE_FAULT = re.compile(r"CUresult error: [1-9]|CUDA out of memory")
+_DEVICE_FAULT = re.compile(r"CUresult error: [1-9]|cudaError error: [1-9]|CUDA out of memory")
 """What a library prints before it ends the process without a traceback."""
 
 LOOPBACK = re.compile(

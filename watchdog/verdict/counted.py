@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from watchdog.situation import Situation
+from watchdog.situation.counting import Counting
 from watchdog.verdict import odd_ranks
+from watchdog.verdict.duration import SILENT_S
 from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
 
 
 def counting(situation: Situation) -> Judgement | None:
     """A counter goes on: the training's own steps are health, parts of a transfer are slowness."""
-    live = situation.counting
+    live = tuple(c for c in situation.counting if not _stands_since(situation, c))
     if not live:
         return None
     own = [c for c in live if c.is_of_training and c.last.engine is None]
@@ -27,3 +29,20 @@ def counting(situation: Situation) -> Judgement | None:
     )
     chain = (waiting_for(waiting, "", names_of(working)),) if waiting and working else ()
     return Judgement("slow", f"It counts on: {line}.", culprits, chain, progress=chosen.pace)
+
+
+def _stands_since(situation: Situation, counter: Counting) -> bool:
+    """Whether steps are counted no more, although the next may not be due for long.
+
+    A trainer that is seen twice at the same place after the last step, minutes apart, while
+    others wait for it, says more than the interval of the steps.
+    """
+    last_s = counter.last.time_s
+    if not counter.is_of_steps or last_s is None or not odd_ranks.waiting_together(situation):
+        return False
+    for process in situation.trainers:
+        times = [s.taken_at_s for s in process.stacks if s.taken_at_s is not None]
+        still = situation.movements[process.key].moving is False and len(times) > 1
+        if still and times[0] > last_s and times[-1] - times[0] > SILENT_S:
+            return True
+    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from watchdog.evidence import LogEvent, Process
+from watchdog.exit_status import STALLED
 from watchdog.findings import Culprit
 from watchdog.situation import Situation, lines
 from watchdog.verdict import errors, odd_ranks
@@ -17,6 +18,7 @@ from watchdog.verdict.judgement import (
 )
 
 _MEMBERS = ("trainer", "engine", "engine_worker")
+_STALLED = re.compile(rf"\bexit (?:status|code) {STALLED}\b")
 _PID = re.compile(r"(?:Killed process |pid[=: ]+|Process )(\d+)")
 
 
@@ -58,8 +60,24 @@ def first_dead(situation: Situation) -> tuple[Culprit, ...]:
     return tuple(found) if found else _from_log(situation)
 
 
+def ended_by_watchdog(situation: Situation, process: Process) -> bool:
+    """Whether it ended because of a stall: by the watchdog, or by the launcher thereupon.
+
+    Such an end is never a cause: a rank ended itself as `MILES_WATCHDOG_ABORT_AFTER` asks, and
+    the launcher that saw it sent SIGTERM to the rest.
+    """
+    if _STALLED.search(process.status_detail):
+        return True
+    others = situation.evidence.processes
+    return "SIGTERM" in process.status_detail and any(
+        _STALLED.search(other.status_detail) for other in others
+    )
+
+
 def _counts(situation: Situation, process: Process) -> bool:
     if process.role not in _MEMBERS or situation.wait(process).kind != "dead":
+        return False
+    if ended_by_watchdog(situation, process):
         return False
     return not _ended_after_time_out(situation, process)
 

@@ -38,12 +38,23 @@ _IN_A_CALL: tuple[WaitKind, ...] = (
 def stuck_engine(situation: Situation) -> Judgement | None:
     """An engine or one of its workers that shows by itself that it is stuck."""
     if situation.doing(*_OWN_FAULT):
-        return None
+        return _open_call(situation) if _waits_for_rollouts(situation) else None
     for look in (_odd_worker, _stuck_step, _open_call):
         judgement = look(situation)
         if judgement is not None:
             return judgement
     return None
+
+
+def _waits_for_rollouts(situation: Situation) -> bool:
+    """Whether the only fault of the trainers is to wait for the file that rollouts would write."""
+    waiting = situation.doing("file_wait")
+    faults = situation.doing(*_OWN_FAULT)
+    return (
+        bool(waiting)
+        and len(waiting) == len(faults)
+        and any(h.is_paused and h.holds_requests for h in situation.engine_histories)
+    )
 
 
 def worker_parties(situation: Situation) -> tuple[tuple[Process, ...], ...]:
@@ -177,7 +188,7 @@ def _open_call(situation: Situation) -> Judgement | None:
 def complaint(situation: Situation, history: EngineHistory) -> tuple[str, str] | None:
     """Where and why an engine is stuck, by its own lines; `None` where nothing is left open."""
     waits_for_engine = (
-        bool(situation.doing("rpc", "await", "engine_step")) or not situation.trainers
+        bool(situation.doing("rpc", "await", "engine_step", "file_wait")) or not situation.trainers
     )
     if history.open_call is not None and history.open_call.op in ("unload_lora", "load_lora"):
         line = history.open_call.event.text[:160]

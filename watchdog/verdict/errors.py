@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from watchdog.evidence import LogEvent, Process
 from watchdog.findings import Culprit
@@ -13,6 +14,7 @@ MAX_ALIKE = 4
 MOMENTS_S = 60.0
 
 _OTHER_ACTOR = re.compile(r"ray::[\w.]+\(\) \(pid=(\d+)")
+_OWN_RANK = re.compile(r"\[?[Rr]ank[ =]?(\d+)\]?[ :](?!(?:has|is|did|was|failed|died)\b)")
 _FUNCTION = re.compile(r"(?:, in |^\s+in )(\S+)", re.MULTILINE)
 
 
@@ -130,8 +132,19 @@ def _writer(situation: Situation, event: LogEvent) -> Culprit:
             return Culprit(name, place, why, engine=index, pid=pid)
     process = _by_pid(situation, event.pid) or _by_rank(situation, event.rank)
     if process is not None and process.role != "driver":
-        return accused(situation, process, why, place)
+        culprit = accused(situation, process, why, place)
+        rank = _rank_it_tells(situation, process)
+        return culprit if rank is None else replace(culprit, rank=rank)
     return accused_by_log(event, why, place)
+
+
+def _rank_it_tells(situation: Situation, process: Process) -> int | None:
+    """The rank that a trainer's own lines begin with, where nothing else gave it one."""
+    if process.role != "trainer" or process.rank is not None or process.pid is None:
+        return None
+    own = [e.text for e in situation.evidence.log_events if e.pid == process.pid]
+    told = {int(found[1]) for text in own if (found := _OWN_RANK.match(text))}
+    return told.pop() if len(told) == 1 else None
 
 
 def _named_pids(situation: Situation, event: LogEvent) -> list[int]:

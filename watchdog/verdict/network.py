@@ -8,6 +8,9 @@ from watchdog.evidence import LogEvent, Process
 from watchdog.situation import Situation, lines
 from watchdog.verdict.judgement import Judgement, accused, accused_by_log, waiting_for
 
+_BIND = re.compile(r"\b[Bb]ind(?:s|ing)?(?: to)? (?P<path>ipc://[^\s,;()'\"]+)")
+_CONNECT = re.compile(r"\b[Cc]onnect(?:s|ing)?(?: to)? (?P<path>ipc://[^\s,;()'\"]+)")
+
 
 def unreachable_address(situation: Situation) -> Judgement | None:
     """Somebody builds a group, and a line tells of a loopback or missing interface."""
@@ -66,3 +69,26 @@ def building(situation: Situation) -> tuple[Process, ...]:
 def loopback_lines(situation: Situation) -> tuple[LogEvent, ...]:
     """Lines that tell of an address on the loopback or a virtual interface."""
     return situation.log(lines.LOOPBACK)
+
+
+def bound_twice(situation: Situation) -> tuple[tuple[LogEvent, ...], tuple[LogEvent, ...]]:
+    """Who binds one local socket with others, and who connects to a socket that nobody binds."""
+    binds = [(e, m["path"]) for e in situation.log(_BIND) if (m := _BIND.search(e.text))]
+    calls = [(e, m["path"]) for e in situation.log(_CONNECT) if (m := _CONNECT.search(e.text))]
+    owners: dict[str, dict[int | None, LogEvent]] = {}
+    for event, path in binds:
+        owners.setdefault(path, {}).setdefault(event.pid, event)
+    shared = tuple(e for found in owners.values() if len(found) > 1 for e in found.values())
+    return shared, tuple(e for e, path in calls if path not in owners)
+
+
+def socket_nobody_binds(situation: Situation) -> Judgement | None:
+    """Receivers share one socket, and senders connect to sockets that nobody listens on."""
+    shared, lost = bound_twice(situation)
+    if not shared or not lost:
+        return None
+    line = lost[0].text.splitlines()[0][:200]
+    return Judgement(
+        "hung",
+        f"{len(shared)} receivers bind one socket, and nobody binds that of `{line.strip()}`.",
+    )

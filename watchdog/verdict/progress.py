@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from watchdog.evidence import Process
 from watchdog.situation import Situation
 from watchdog.situation.pace import pace_of
@@ -9,6 +11,13 @@ from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict import targets
 from watchdog.verdict.groups import phrase
 from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
+
+_ENDED_WELL = re.compile(r"\bCOMPLETED\s+0:0\b")
+"""The scheduler's own word: nothing that a job prints itself is the end of all its ranks."""
+
+_ENDED_BADLY = re.compile(
+    r"\b(FAILED|CANCELLED|TIMEOUT|NODE_FAIL|OUT_OF_MEMORY)\b|Watchdog caught collective"
+)
 
 
 def movers(situation: Situation) -> tuple[Process, ...]:
@@ -78,3 +87,20 @@ def healthy(situation: Situation) -> Judgement | None:
         f"{names_of(tuple(looked_at))} computes and moves:"
         f" {situation.movements[looked_at[0].key].how}.",
     )
+
+
+def finished(situation: Situation) -> Judgement | None:
+    """The job has ended well, and what is said later complains that its store is gone."""
+    events = situation.evidence.log_events
+    if situation.evidence.stall is not None or situation.logs.deaths or situation.logs.errors:
+        return None
+    if any(situation.with_stack(p) for p in situation.evidence.processes):
+        return None
+    ended = [e for e in events if _ENDED_WELL.search(e.text)]
+    if not ended or any(_ENDED_BADLY.search(e.text) for e in events):
+        return None
+    echo = [e for e in events if e.kind == "store_owner_gone"]
+    if any(situation.logs.is_later(ended[-1], e) for e in echo if ended[-1].file == e.file):
+        return None
+    line = ended[-1].text.strip().splitlines()[0][:120]
+    return Judgement("healthy", f"The job has ended by itself, with success: `{line}`.")

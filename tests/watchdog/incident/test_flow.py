@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import os
 import socket
 import time
@@ -211,3 +212,25 @@ def test_the_two_looks_are_so_far_apart_that_movement_shows(context, world):
     handle_stall(dataclasses.replace(context, first_sample=taken_late), seams=world.seams)
 
     assert world.slept_s > 0.5
+
+
+def test_nothing_is_reported_while_the_run_is_ended_for_another_stall(context, world, tmp_path):
+    local = tmp_path / "local"
+    local.mkdir()
+    (local / "abort.json").write_text(json.dumps({"by": 1, "status": 86}))
+    context = dataclasses.replace(context, blackbox=local / "0.blackbox")
+
+    result = handle_stall(context, seams=world.seams)
+
+    assert result.report is None
+    assert not (context.run_folder / "incidents" / context.incident_id).exists()
+    assert "being ended for another stall" in world.said[-1]
+
+
+def test_a_rank_that_gave_the_order_itself_still_reports(context, world, tmp_path):
+    local = tmp_path / "local"
+    local.mkdir()
+    (local / "abort.json").write_text(json.dumps({"by": os.getpid(), "status": 86}))
+    context = dataclasses.replace(context, blackbox=local / "0.blackbox")
+
+    assert handle_stall(context, seams=world.seams).report is not None

@@ -59,7 +59,9 @@ def test_the_worker_that_a_signal_ended_first_is_dead_and_not_those_that_were_se
 
 
 def test_a_worker_that_left_with_a_status_may_be_a_victim(read_files):
-    assert dead(read_files({"torchrun.log": SUMMARY.format(code="1")})) == set()
+    log = "2026-04-02 06:03:01 start\n" + SUMMARY.format(code="1")
+
+    assert dead(read_files({"torchrun.log": log})) == set()
 
 
 def test_an_actor_is_dead_where_the_table_says_so(read_files):

@@ -91,6 +91,12 @@ LINES: tuple[LineKind, ...] = (
         r"(?P<detail>.{0,120})",
     ),
     line_kind(
+        "engine_killed",
+        "Killing actor",
+        r"ealth check failed for (?:rollout )?(?:engine|server)[ _#](?P<engine_index>\d{1,5})\b"
+        r".{0,160}?Killing actor(?P<detail>.{0,60})",
+    ),
+    line_kind(
         "engine_restarted",
         ("restarted", "recovered", "Recover", "Restart"),
         r"(?:engine[ _#](?P<engine_index>\d{1,5}) (?:was )?(?:restarted|recovered)"
