@@ -24,10 +24,13 @@ def _words(text: str) -> frozenset[str]:
 # A name is cut into words at `_`, `-`, `.`, spaces and where case changes; one of these words
 # makes it a secret's.
 _SECRET_WORDS = _words("""
-    secret secrets password passwords passwd passphrase passcode credential credentials cred creds
+    secret secrets password passwords passwd passw passwrd passphrase passcode credential
+    credentials cred creds
     auth authorization authentication authkey cookie cookies apikey apikeys accesskey secretkey
-    privatekey sas dsn
+    privatekey sas dsn webhook webhooks
     """)
+# Commands that tell somebody something: mostly by an address that is a secret as a whole.
+_SECRET_NAMES = frozenset({"miles_watchdog_on_stall", "on_stall", "on-stall"})
 _SECRET_ENDINGS = ("password", "passwd", "secret", "token", "apikey", "credentials")
 # Words that mean a secret beside some words and something harmless beside others.
 _SECRET_BESIDE_KEY = _words(
@@ -53,6 +56,12 @@ _HARMLESS_BESIDE_TOKEN = _words("""
     reward sampling scale sep sequence size special start stop think total truncate type unk
     video vision vocab wise
     """)
+# Beside these `pw` is no password: pairwise, pointwise, power.
+_HARMLESS_BESIDE_PW = _words("""
+    coef conv count factor index kernel limit linear loss max mean min num scale total weight
+    """)
+_HARMLESS_BESIDE_PWD = _words("current init initial job old start work")
+_PASSWORD_IN_DIGITS = re.compile(r"p[a4@][s5$]{2}w[o0]?r?d(?!less)", re.IGNORECASE)
 _SECRET_BESIDE_PASS = _words("db ftp git http imap mysql proxy redis smtp sudo user")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -72,6 +81,42 @@ _SHAPES = (
     re.compile(r"\bAIza[A-Za-z0-9_-]{30,}"),
     re.compile(r"\beyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*"),
     re.compile(r"\bwandb_v1_[A-Za-z0-9_-]{8,}"),
+    re.compile(r"(?<=/bot)\d{5,16}:[A-Za-z0-9_-]{8,}"),
+    re.compile(r"(?<![A-Za-z0-9:.])\d{8,12}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+)
+# A shell command without quotes, as `env` prints it: it ends with the line.
+_ON_STALL = re.compile(r"(\bMILES_WATCHDOG_ON_STALL=)(?!<masked>)(?![\"'\s\\])[^\n\0]+")
+# Addresses whose path is the secret; host and the first part of the path say enough.
+_WEBHOOK = re.compile(
+    r"(\bhttps?://(?:"
+    r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)"
+    r"|(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks"
+    r"|[a-z0-9-]{1,63}\.webhook\.office\.com"
+    r"|outlook\.office(?:365)?\.com/webhook"
+    r"|chat\.googleapis\.com/v1/spaces"
+    r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot"
+    r"|events\.pagerduty\.com/integration"
+    r")/)(?!<masked>)[^\s\"'<>\\]+",
+    re.IGNORECASE,
+)
+# `?key=`: a lone `key` is a secret's in an address only.
+_QUERY = re.compile(
+    r"([?&;](?:key|code|(?:[\w.-]{0,40}[-_])?(?:sig|signature))=)"
+    r"(?!<masked>)[^\s&;#\"'<>\\]+",
+    re.IGNORECASE,
+)
+_IN_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]{1,4000}", re.IGNORECASE)
+# `curl -u user:password`; but `docker run -u 1000:1000`.
+_USER_OPTION = re.compile(
+    r"((?<![\w-])(?:-u|--(?:proxy-)?user)(?:\\?[\"'])?(?:\s*,\s*|\s+|=)(?:\\?[\"'])?"
+    r"(?!\d+:\d+(?!\S))[^\s:\"'/\\]{0,100}:)(?!<masked>|//)[^\s\"'\\]+"
+)
+_BAD_TOKEN = re.compile(
+    r"(\b(?:bad|invalid|expired|revoked|wrong)\s+"
+    r"(?:(?:(?:access|api|auth)\s+)?token|(?:access|api|auth)\s+key|password|credentials?)"
+    r"\s*:?\s+[\"']?)(?=[A-Za-z_+/=-]{0,80}\d)(?=[\d_+/=-]{0,80}[A-Za-z])"
+    r"[A-Za-z0-9_+/=-]{8,}(?![A-Za-z0-9_.+/=-])",
+    re.IGNORECASE,
 )
 # One value as texts write it: quoted in JSON or in Python, also inside a quoted text, or bare.
 _VALUE = (
@@ -82,7 +127,12 @@ _VALUE = (
 )
 _NAME = r"(?P<name>[A-Za-z][A-Za-z0-9_.\-]{0,200})"
 _SCHEME = re.compile(r"\b(bearer|basic)(\s+)[^\s\"'`,;]+", re.IGNORECASE)
-_URL_USER = re.compile(r"\b([a-z][a-z0-9+.-]{1,20}://)[^\s/@\"'<>]{1,500}@", re.IGNORECASE)
+# Up to the last `@` of the authority; a password may hold `/` and `@` although it should not.
+_URL_USER = re.compile(
+    r"\b([a-z][a-z0-9+.-]{1,20}://)"
+    r"(?:(?::|[^\s/@:\[\"'<>?#]{1,300}:(?!\d{1,5}[/?#]))(?:(?!://)[^\s\"'<>,;]){1,500}|[^\s/?#\"'<>]{1,500})@",
+    re.IGNORECASE,
+)
 _COOKIE_HEADER = re.compile(r"(?P<head>\b(?:set-)?cookie\s*:\s*)[^\r\n\"']+", re.IGNORECASE)
 _PHRASE = re.compile(
     r"(?P<head>\b(?:api|access|secret|private|ssh)\s+key\s{0,4}[=:]\s{0,4})" + _VALUE, re.IGNORECASE
@@ -93,6 +143,9 @@ _ASSIGNMENT = re.compile(
 )
 # `--name value`, `"--name", "value"`.
 _OPTION = re.compile(rf"(?P<head>(?<![\w\-])--?{_NAME}(?:\\?[\"'])?(?:\s*,\s*|\s+)(?!-))" + _VALUE)
+
+_USER_OPTIONS = ("-u", "--user", "--proxy-user")
+_USER_AND_PASSWORD = re.compile(r"^(?!\d+:\d+$)([^:/]*:)(?!//).+", re.DOTALL)
 
 # Set once by the settings; replaced whole, so a reader sees the old ones or the new.
 _more_names: tuple[str, ...] = ()
@@ -144,7 +197,9 @@ def mask_argv(argv: Sequence[str]) -> list[str]:
     for argument in argv:
         name, equals, value = argument.partition("=")
         is_option = argument.startswith("-") and not _NUMBER.fullmatch(argument)
-        if option and not is_option:
+        if option in _USER_OPTIONS and not is_option and ":" in argument:
+            masked.append(_USER_AND_PASSWORD.sub(rf"\1{MASK}", argument))
+        elif option and not is_option:
             masked.append(mask_value(option, argument))
         elif equals and re.fullmatch(r"-{0,2}[\w.\-]+", name):
             masked.append(f"{name}={mask_value(name, value)}")
@@ -162,8 +217,13 @@ def mask_text(text: str) -> str:
     """
     for shape in _SHAPES:
         text = shape.sub(MASK, text)
+    text = _ON_STALL.sub(lambda found: found[1] + MASK, text)
+    text = _WEBHOOK.sub(lambda found: found[1] + MASK, text)
     text = _SCHEME.sub(lambda found: found[1] + found[2] + MASK, text)
     text = _URL_USER.sub(lambda found: f"{found[1]}{MASK}@", text)
+    text = _IN_ADDRESS.sub(lambda found: _QUERY.sub(rf"\1{MASK}", found[0]), text)
+    text = _USER_OPTION.sub(lambda found: found[1] + MASK, text)
+    text = _BAD_TOKEN.sub(lambda found: found[1] + MASK, text)
     text = _COOKIE_HEADER.sub(lambda found: found["head"] + MASK, text)
     text = _PHRASE.sub(lambda found: found["head"] + _quoted_mask(found["value"]), text)
     text = _ASSIGNMENT.sub(_masked_assignment, text)
@@ -194,6 +254,8 @@ def _must_hide(name: str, value: str) -> bool:
 def _secrecy(name: str) -> _Secrecy:
     if _more_names and any(fragment in name.lower() for fragment in _more_names):
         return "always"
+    if name.lstrip("-").lower() in _SECRET_NAMES or _PASSWORD_IN_DIGITS.search(name):
+        return "always"
     words = [word.lower() for word in _WORD.findall(name)]
     if not words or words[-1] in ("error", "exception", "warning"):
         return "open"  # `KeyError: 'lm_head.weight'` says what is missing
@@ -214,8 +276,10 @@ def _is_secret(word: str, words: set[str]) -> bool:
         return bool(others & _SECRET_BESIDE_TOKENS)
     if word == "private":
         return not others & _HARMLESS_BESIDE_PRIVATE
+    if word == "pw":
+        return not others & _HARMLESS_BESIDE_PW
     if word == "pwd":
-        return bool(others)  # `PWD` is the working directory
+        return bool(others - _HARMLESS_BESIDE_PWD)  # `PWD` is the working directory
     if word == "pass":
         return bool(others & _SECRET_BESIDE_PASS)
     return word.endswith(_SECRET_ENDINGS) and word not in ("subtoken", "detoken", "pretoken")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -85,3 +86,21 @@ def test_a_format_for_a_comparison_is_refused(incident):
 
     assert result.exit_code == 2
     assert "--diff has one format" in result.stderr
+
+
+def test_a_device_or_a_pipe_is_refused_at_once(tmp_path):
+    pipe = tmp_path / "evidence.json"
+    os.mkfifo(pipe)
+
+    for path in ("/dev/zero", pipe, tmp_path):
+        result = run(path)
+
+        assert result.exit_code == 2, result.output
+        assert "not a regular file" in result.output
+
+
+def test_the_second_incident_is_guarded_like_the_first(incident):
+    result = run(incident, "--diff", "/dev/zero")
+
+    assert result.exit_code == 2
+    assert "not a regular file" in result.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -161,3 +162,21 @@ def test_one_flag_is_counted_in_the_singular():
     result = check("--no-installed", "--", "python", "train.py", "--colocate")
 
     assert "no hazard known in 1 flag and 0 variables" in result.stdout
+
+
+@pytest.mark.parametrize("option", [["--env-file"], ["--args-json"], []])
+@pytest.mark.parametrize("kind", ["device", "pipe", "huge"])
+def test_no_device_pipe_or_huge_file_is_read(tmp_path, option, kind):
+    path = tmp_path / "given"
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        with path.open("wb") as file:
+            file.truncate(2**40)
+
+    result = check(*option, path)
+
+    assert result.exit_code == 2, result.output
+    assert "not a regular file" in result.output or "larger than" in result.output

@@ -25,7 +25,8 @@ HF_TOKEN hf_token --hf-token HUGGING_FACE_HUB_TOKEN WANDB_API_KEY wandb_key apiK
 AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID AWS_SESSION_TOKEN password DB_PASSWORD db_passwd passwd
 ray_redis_password GOOGLE_APPLICATION_CREDENTIALS Authorization auth_header cookie Set-Cookie
 SSH_PRIVATE_KEY private_key authkey token authToken access_token mytoken DB_PWD SENTRY_DSN
-sglang_api_key access_tokens client_secret secrets
+sglang_api_key access_tokens client_secret secrets NCCL_PW --pw dbPw passw0rd P4SSW0RD my_passw
+--webhook SLACK_WEBHOOK_URL MILES_WATCHDOG_ON_STALL --on-stall MYSQL_PWD
 """)
 HARMLESS_NAMES = words("""
 tokenizer tokenizer_path max_tokens max_token_len num_key_value_heads key_padding_mask
@@ -34,6 +35,8 @@ eos_token eos_token_id pad_token num_tokens tokens
 total_tokens token_ids skip_tokenizer_init input_key label_key metadata_key apply_chat_template
 PWD OLDPWD keyboard monkey key forward_pass passes private_rss_bytes hub_private_repo KeyError
 qk_layernorm group_query_attention max_tokens_per_gpu tokens_per_step NCCL_IB_HCA compass store_key
+PWD OLDPWD OLD_PWD INIT_PWD num_pw pw_scale pw_conv passwordless keep_old_actor signature design
+max_new_tokens key_padding encoder_attn_key_padding_mask group_key_len
 token_level_loss missing_keys unexpected_keys AuthenticationError detoken reward_key eval_input_key
 """)
 
@@ -132,6 +135,19 @@ def test_masking_twice_is_masking_once(text):
         "barrier: rank 3 key: default_pg/0//1",
         "--eos-token-id 151645 --input-key prompt --label-key=answer",
         "max_tokens=1024, keep_old_actor=True",
+        '{"max_tokens": 5, "key": "model.layers.0", "keys": ["a"], "key_padding": "left"}',
+        "python -u train.py --a b:c",
+        "docker run -u 1000:1000 image",
+        "http://10.0.0.1:3000/a and mail to a@b.c",
+        "git+https://github.com/a/b@v1.0",
+        "http://h:80/a@b",
+        "http://h:80?x=a@b",
+        "http://[::1]:80/a@b",
+        "tcp://10.0.0.1:29500?rank=0&world_size=2&store_key=default_pg",
+        "https://hooks.slack.com/docs and https://discord.com/api/v9",
+        "invalid token id_151645.x and bad token embedding",
+        "signature: (Tensor self, int dim)",
+        "PWD=/root/miles OLDPWD=/root",
         "weights at http://10.0.0.1:30000/update_weights",
     ],
 )
@@ -160,3 +176,60 @@ def test_a_setting_under_an_ambiguous_name_is_kept_and_a_numeric_password_is_not
 )
 def test_hostile_text_takes_no_longer_than_its_length(text):
     mask_text(text)
+
+
+LEAKY = [
+    "https://hooks.slack.com/services/T0001/B0001/{}",
+    "https://discord.com/api/webhooks/123/{}",
+    "https://x.webhook.office.com/webhookb2/{}@b/IncomingWebhook/c",
+    "https://api.telegram.org/bot12345:{}/sendMessage",
+    "https://a.blob.core.windows.net/c?sv=2020&sig={}%3D",
+    "https://b.s3.amazonaws.com/k?X-Amz-Signature={}&b=1",
+    "https://maps.example/api?key={}",
+    "redis://:{}/with/slash@h:1/0",
+    "redis://:pw/{}@h:1/0",
+    "postgres://u:a@{}@h/db",
+    "postgres://u:{}@b@h/db",
+    "curl -u bob:{} -s http://h",
+    "curl --user 'bob:{}' http://h",
+    "['curl', '-u', 'bob:{}']",
+    "x --webhook https://example.com/{} --y",
+    '{{"passw0rd": "{}"}}',
+    "MILES_WATCHDOG_ON_STALL=notify-all {}",
+    "MILES_WATCHDOG_ON_STALL='notify-all {}' python x.py",
+    "ValueError: bad token a1{}",
+]
+
+
+@pytest.mark.parametrize("text", LEAKY)
+@given(secrets)
+def test_no_address_option_or_command_leaks(text, secret):
+    masked = mask_text(f"before {text.format(secret)} after")
+
+    assert secret not in masked
+    assert masked.startswith("before ")
+    assert mask_text(masked) == masked
+
+
+@given(secrets)
+def test_what_tells_somebody_of_a_stall_is_masked_whole(secret):
+    assert mask_value("MILES_WATCHDOG_ON_STALL", f"tell {secret}") == MASK
+    assert mask_argv(["curl", "-u", f"bob:{secret}"]) == ["curl", "-u", f"bob:{MASK}"]
+    assert mask_argv(["docker", "-u", "1000:1000"]) == ["docker", "-u", "1000:1000"]
+
+
+plain_values = st.text(string.ascii_lowercase, min_size=3, max_size=12)
+harmless_names = st.sampled_from([name for name in HARMLESS_NAMES if name != "authors"])
+
+
+@given(harmless_names, plain_values)
+def test_no_harmless_value_is_lost(name, value):
+    for text in (
+        f"{name}={value}",
+        f"--{name} {value}",
+        f'{{"{name}": "{value}", "key": "{value}"}}',
+        f"http://host:80/x?{name}={value}",
+    ):
+        if "?key=" not in text and "?signature=" not in text:  # in an address they are secrets
+            assert mask_text(text) == text
+    assert mask_json({name: value}) == {name: value}

@@ -9,11 +9,13 @@ from typing import Any
 
 from watchdog.errors import UnusableInputError
 from watchdog.evidence import Evidence
+from watchdog.intake.sources import open_regular, regular_text
 from watchdog.recovery import ended_after_s, headline_of_ended
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.serialization import evidence_from_json
 
 _MAX_REPORT_BYTES = 64 * 2**20
+_MAX_EVIDENCE_BYTES = 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def load_incident(path: Path) -> tuple[Evidence, IncidentInfo]:
     """
     file = path / "evidence.json" if path.is_dir() else path
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = regular_text(file, _MAX_EVIDENCE_BYTES)
     except OSError as error:
         raise NoIncidentError(f"{file}: {error.strerror or error}") from error
     folder = file.parent.absolute()
@@ -143,9 +145,7 @@ def _report(folder: Path) -> dict[str, Any]:
     """The report, {} where it is missing, too large, or not what the watchdog writes."""
     file = folder / "report.json"
     try:
-        if file.stat().st_size > _MAX_REPORT_BYTES:
-            return {}
-        data = json.loads(file.read_text(encoding="utf-8", errors="replace"))
+        data = json.loads(regular_text(file, _MAX_REPORT_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     is_report = isinstance(data, dict) and isinstance(data.get("incident") or {}, dict)
@@ -157,7 +157,7 @@ def _report(folder: Path) -> dict[str, Any]:
 
 def _num_lines(file: Path) -> int:
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(2**20), b""))
     except OSError:
         return 0

@@ -18,8 +18,15 @@ from typing import IO, Any, BinaryIO, cast
 MAX_MEMBERS = 5_000
 MAX_MEMBER_BYTES = 4 * 2**30
 MAX_TOTAL_BYTES = 8 * 2**30
-MAX_RATIO = 400
+# Logs pack to a tenth, at best to a thirtieth: what grows more than this is no log.
+MAX_RATIO = 100
 FREE_BYTES = 64 * 2**20
+# Looking at a line costs far more than unpacking it. A real line is never packed into less than
+# some bytes, one of a bomb into a fraction of one.
+FREE_LINES = 50_000
+PACKED_BYTES_PER_LINE = 4
+# What a long line costs more than a short one.
+CHARS_PER_LINE = 2_000
 MAX_NESTING = 2
 
 _TAR_MAGIC = (b"ustar\x0000", b"ustar  \x00")
@@ -30,15 +37,18 @@ class ArchiveRefusedError(ValueError):
 
 
 class Budget:
-    """How many bytes may still come out of an archive.
+    """How many bytes may still come out of an archive, and how many lines be looked at.
 
     Args:
         packed_bytes: Size of the archive on disk.
+        outer: That of the archive it lies in: what comes out of the inner one counts there too.
     """
 
-    def __init__(self, packed_bytes: int) -> None:
+    def __init__(self, packed_bytes: int, outer: Budget | None = None) -> None:
         self.left = min(MAX_TOTAL_BYTES, FREE_BYTES + packed_bytes * MAX_RATIO)
+        self.lines_left = FREE_LINES + packed_bytes // PACKED_BYTES_PER_LINE
         self.members_left = MAX_MEMBERS
+        self._outer = outer
 
     def take(self, num_bytes: int) -> None:
         """Count bytes that came out.
@@ -46,10 +56,27 @@ class Budget:
         Raises:
             ArchiveRefusedError: More came out than may.
         """
+        if self._outer is not None:
+            self._outer.take(num_bytes)
         self.left -= num_bytes
         if self.left < 0:
             raise ArchiveRefusedError(
                 "grows beyond its limit when it is unpacked: a bomb, or too large to read in place"
+            )
+
+    def take_line(self, num_chars: int) -> None:
+        """Count a line that is looked at, a long one several times.
+
+        Raises:
+            ArchiveRefusedError: There were too many for the size of the archive.
+        """
+        if self._outer is not None:
+            self._outer.take_line(num_chars)
+        self.lines_left -= 1 + num_chars // CHARS_PER_LINE
+        if self.lines_left < 0:
+            raise ArchiveRefusedError(
+                "holds more lines than its size explains, a bomb or one line over and over: "
+                "read only up to there"
             )
 
     def take_member(self) -> None:
@@ -58,6 +85,8 @@ class Budget:
         Raises:
             ArchiveRefusedError: There are too many.
         """
+        if self.lines_left < 0:
+            self.take_line(0)
         self.members_left -= 1
         if self.members_left < 0:
             raise ArchiveRefusedError(f"more than {MAX_MEMBERS} members")

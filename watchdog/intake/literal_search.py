@@ -40,7 +40,15 @@ class RegexSearch:
 
     def positions(self, piece: bytes, offset: int) -> list[int]:
         """See `LiteralSearch`."""
-        return [match.start() for match in self._pattern.finditer(piece)]
+        found: list[int] = []
+        position = 0
+        # One a line is enough, however often a line repeats it.
+        while match := self._pattern.search(piece, position):
+            found.append(match.start())
+            position = piece.find(b"\n", match.start()) + 1
+            if not position:
+                break
+        return found
 
 
 class GrepFailedError(RuntimeError):

@@ -40,6 +40,8 @@ MAX_WHOLE_BYTES = 4 * 2**20
 MIN_SCORE = 0.5
 
 MAX_PASTED = 1_000
+# In an archive, one line that comes more often without another between is skipped from there.
+MAX_SAME_LINES = 1_000
 
 _PASTED = re.compile(r"^==> (?P<name>.{1,300}) <==[ \t\r]*\n", re.MULTILINE)
 _SAMPLE_NUMBER = re.compile(r"(?<![a-z])t(?:ime|ry)?[_-]?(\d{1,2})(?!\d)", re.IGNORECASE)
@@ -69,6 +71,7 @@ class Reader:
         self._progress = progress
         self._done = self._total = 0
         self._literals = search_literals(blocks)
+        self._budget: Budget | None = None  # of the archive that is being read
 
     def read_all(self, sources: Sequence[Source]) -> None:
         """Read each source; what fails costs a gap, and the rest is read."""
@@ -120,14 +123,18 @@ class Reader:
         if nesting >= MAX_NESTING:
             self._parts.add_gap(name, "is an archive inside an archive inside an archive")
             return
+        outer = self._budget
+        self._budget = budget = Budget(size, outer)
         try:
             if kind == "zip" and not stream.seekable():
                 stream = io.BytesIO(stream.read(MAX_DOCUMENT_BYTES))
-            for member, content, member_size in members(kind, stream, Budget(size)):
+            for member, content, member_size in members(kind, stream, budget):
                 inside = f"{name}!{member}" if member else name.rsplit(".", 1)[0]
                 self.read_stream(inside, content, member_size, nesting=nesting + 1)
         except ArchiveRefusedError as error:
             self._parts.add_gap(name, str(error), "unpack it and pass the files")
+        finally:
+            self._budget = outer
 
     def _read_log(
         self, name: str, head: bytes, stream: BinaryIO, size: int | None, path: str
@@ -160,7 +167,7 @@ class Reader:
         parts: Parts,
         labels: bool,
     ) -> None:
-        reader = LineReader(context_of(name), self._blocks, parts, labels)
+        reader = self._line_reader(context_of(name), parts, labels)
         try:
             for done in scan(stream, size, search, reader):
                 self._report(name, done)
@@ -192,10 +199,17 @@ class Reader:
         if self._read_document(text, context):
             return
         lines = text.split("\n")
-        reader = LineReader(context, self._blocks, self._parts, has_slurm_labels(lines))
-        for number, line in enumerate(lines, start=1):
-            reader.feed(number, line.rstrip("\r"))
-        reader.close()
+        reader = self._line_reader(context, self._parts, has_slurm_labels(lines))
+        try:
+            for number, line in enumerate(lines, start=1):
+                reader.feed(number, line.rstrip("\r"))
+        finally:
+            reader.close()
+
+    def _line_reader(self, context: Context, parts: Parts, labels: bool) -> LineReader:
+        if self._budget is None:
+            return LineReader(context, self._blocks, parts, labels)
+        return _CountedLines(context, self._blocks, parts, labels, self._budget)
 
     def _read_document(self, text: str, context: Context) -> bool:
         """Read a text as what it most likely is; False if it is no document after all."""
@@ -209,6 +223,34 @@ class Reader:
                 continue
             return True
         return False
+
+
+class _CountedLines(LineReader):
+    """Reads lines of an archive's member, and counts them against the archive's budget."""
+
+    def __init__(
+        self,
+        context: Context,
+        blocks: Sequence[BlockKind],
+        parts: Parts,
+        labels: bool,
+        budget: Budget,
+    ) -> None:
+        super().__init__(context, blocks, parts, labels)
+        self._budget = budget
+        self._raw, self._same = "", 0
+
+    def feed(self, number: int, raw: str, known: bool = True) -> None:
+        """See `LineReader`.
+
+        Raises:
+            ArchiveRefusedError: The archive has too many lines.
+        """
+        self._budget.take_line(len(raw))
+        self._same = self._same + 1 if raw == self._raw else 0
+        self._raw = raw
+        if self._same < MAX_SAME_LINES:
+            super().feed(number, raw, known)
 
 
 def _pasted_files(text: str) -> list[tuple[str, str]]:

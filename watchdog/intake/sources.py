@@ -18,6 +18,36 @@ MAX_DEPTH = 32
 _SKIPPED_FOLDERS = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open for reading; refuses what is not a regular file, without ever blocking.
+
+    Raises:
+        OSError: It cannot be opened, or is a pipe, socket, folder or device.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(f"is a {_what(mode)}, not a regular file")
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def regular_text(path: str | Path, max_bytes: int) -> str:
+    """All of a regular file as text, bytes that are no UTF-8 replaced.
+
+    Raises:
+        OSError: It cannot be opened, is no regular file, or is larger than `max_bytes`.
+    """
+    with open_regular(path) as stream:
+        data = stream.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise OSError(f"is larger than {max_bytes >> 20} MiB, too large for what it should be")
+    return data.decode("utf-8", "replace")
+
+
 @dataclass(frozen=True)
 class Source:
     """One thing to read.
@@ -38,14 +68,7 @@ class Source:
         Raises:
             OSError: It cannot be opened, or is a pipe, socket or device.
         """
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError("not a regular file")
-            return os.fdopen(descriptor, "rb")
-        except BaseException:
-            os.close(descriptor)
-            raise
+        return open_regular(self.path)
 
 
 class Progress(Protocol):

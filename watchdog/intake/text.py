@@ -6,6 +6,7 @@ import codecs
 import re
 
 MAX_LINE_CHARS = 20_000
+_SAMPLE_CHARS = 2_000
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -51,17 +52,25 @@ def clean_line(line: str) -> str:
     """One line as a terminal shows it in the end.
 
     Colours go, of a progress bar's rewrites (carriage returns) the last one that is not empty
-    stays, tabs stay, other control characters go, and what is longer than `MAX_LINE_CHARS` is
-    cut in the middle.
+    stays, tabs stay, other control characters go. What is longer than `MAX_LINE_CHARS`, or ends
+    in one thing over and over, is cut in the middle.
     """
     if "\r" in line:
         line = _last_state(line)
     if "\x1b" in line:
         line = _ANSI.sub("", line)
+    if len(line) > 2 * _SAMPLE_CHARS and _repeats_itself(line[-_SAMPLE_CHARS:]):
+        line = f"{line[:_SAMPLE_CHARS]} … {line[-100:]}"
     if len(line) > MAX_LINE_CHARS:
         half = MAX_LINE_CHARS // 2
         line = f"{line[:half]} … {line[-half:]}"
     return _CONTROL.sub("", line)
+
+
+def _repeats_itself(text: str) -> bool:
+    """Whether it is one short thing over and over: no parser needs more than some of it."""
+    period = text.find(text[:64], 1)
+    return 0 < period < len(text) // 2 and text[period:] == text[:-period]
 
 
 def _last_state(line: str) -> str:

@@ -19,12 +19,13 @@ from watchdog.intake.documents.runtime_env import variables_of
 from watchdog.intake.parts import Parts
 from watchdog.intake.reading import Reader
 from watchdog.intake.shell_text import read_script
-from watchdog.intake.sources import sources_of
+from watchdog.intake.sources import regular_text, sources_of
 from watchdog.masking import mask_mapping
 from watchdog.static_checks.host import this_host
 from watchdog.static_checks.launch import Launch, Program
 
 _MAX_SOURCE_BYTES = 2**20
+_MAX_INPUT_BYTES = 16 * 2**20
 
 
 def read_launch(
@@ -97,8 +98,10 @@ def _refuse_what_is_no_launch(words: Sequence[str]) -> None:
     path = Path(words[0])
     if path.is_dir():
         raise NoLaunchError(f"{path}: a folder, not a launch script or a command")
-    if not path.is_file():
+    if not path.exists():
         raise NoLaunchError(f"{path}: no such file")
+    if not path.is_file():
+        raise NoLaunchError(f"{path}: a pipe or a device, not a regular file")
 
 
 def _is_script(word: str) -> bool:
@@ -107,7 +110,7 @@ def _is_script(word: str) -> bool:
 
 def _file_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")[: 4 * _MAX_SOURCE_BYTES]
+        return regular_text(path, _MAX_INPUT_BYTES)
     except OSError as error:
         raise NoLaunchError(f"{path}: {error.strerror or error}") from error
 

@@ -7,6 +7,7 @@ import pickle
 import socket
 import tarfile
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,37 @@ def test_a_file_that_may_not_be_read_costs_a_gap(tmp_path):
     (tmp_path / "secret.log").chmod(0)
 
     assert "secret.log" in gaps(evidence_from_paths([tmp_path]))
+
+
+def bomb_of(line: bytes, num_bytes: int, num_members: int = 1) -> bytes:
+    content = line * (num_bytes // len(line))
+    return zip_of({f"{number}.log": content for number in range(num_members)})
+
+
+@pytest.mark.parametrize("line", [b"ERROR x\n", b"ERROR \n", b"ERROR "])
+def test_a_bomb_of_one_line_over_and_over_ends_and_says_so(read_files, line):
+    bomb = bomb_of(line, 20 * 2**20, 6)
+
+    evidence = read_files({"bomb.zip": bomb, "a.log": GOOD})
+
+    why = gaps(evidence)["bomb.zip"]
+    assert "its size explains" in why or "beyond its limit" in why
+    assert [event.kind for event in evidence.log_events if event.file == "a.log"]
+
+
+def test_a_bomb_inside_an_archive_counts_as_the_archive_does(read_files):
+    outer = zip_of({f"{number}.zip": bomb_of(b"ERROR \n", 3 * 2**20) for number in range(8)})
+
+    evidence = read_files({"nest.zip": outer, "a.log": GOOD})
+
+    assert "its size explains" in gaps(evidence)["nest.zip"]
+
+
+def test_many_different_lines_in_an_archive_are_all_read(read_files):
+    lines = [f"{sha256(b'%d' % n).hexdigest()} step {n}" for n in range(80_000)]
+    text = "\n".join([*lines, GOOD]).encode()
+
+    evidence = read_files({"a.log.gz": gzip.compress(text)})
+
+    assert not evidence.gaps
+    assert any(GOOD.strip()[-20:] in event.text for event in evidence.log_events)

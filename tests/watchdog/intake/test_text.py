@@ -33,3 +33,10 @@ def test_text_is_decoded_whatever_its_encoding(encoding):
 
 def test_wrong_bytes_become_a_replacement_character():
     assert decode(b"rank \xff\xfe 3") == "rank \ufffd\ufffd 3"
+
+
+def test_a_line_that_repeats_itself_is_cut_short_and_another_long_one_is_not():
+    different = " ".join(str(number) for number in range(2_500))
+
+    assert len(clean_line("[rank3]: ERROR " + "ERROR: " * 2_500)) < 2_200
+    assert clean_line("[rank3]: " + different) == "[rank3]: " + different
