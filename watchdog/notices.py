@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 
 _PREFIX = "[miles-watchdog] "
 # A pipe that poll() calls writable takes this many bytes without blocking (POSIX PIPE_BUF).
@@ -16,7 +17,12 @@ _said: set[str] = set()
 
 
 def notice(text: str) -> None:
-    """Write one message to file descriptor 2; drop it where that would block. Never raises."""
+    """Write one message to file descriptor 2; drop it where that would block. Never raises.
+
+    A process that began without standard error may open a file of its own as number 2.
+    """
+    if sys.__stderr__ is None:
+        return
     try:
         lines = "".join(f"{_PREFIX}{line}\n" for line in text.splitlines())
         data = lines.encode(errors="replace")

@@ -45,7 +45,7 @@ _STOP_TIMEOUT_S = 5.0
 
 _watch: ProcessWatch | None = None
 _start_lock = threading.Lock()
-_has_failed = False
+_is_over = False
 _minds_forks = False
 
 
@@ -213,24 +213,26 @@ def ensure_started(rank: int | None = None, world_size: int | None = None) -> Pr
     Returns:
         The watch, `None` when the watchdog is off or could not start (it says so once).
     """
-    global _watch, _has_failed
-    if _watch is not None or _has_failed:
+    global _watch, _is_over
+    if _watch is not None or _is_over:
         return _watch
     with _start_lock:
-        if _watch is None and not _has_failed:
+        if _watch is None and not _is_over:
             try:
                 _watch = _started(rank, world_size)
             except Exception as error:
                 notice_once("start", f"could not start, training goes on without: {error!r}")
-            _has_failed = _watch is None
+            _is_over = _watch is None
     return _watch
 
 
 def stop() -> None:
-    """End the watch over this process, e.g. before its interpreter ends."""
-    global _watch
+    """End the watch over this process for good, e.g. before its interpreter ends."""
+    global _watch, _is_over
     watch, _watch = _watch, None
     if watch is not None:
+        # A section that comes yet starts no other one, which nobody would end.
+        _is_over = True
         watch.stop()
 
 
@@ -278,8 +280,8 @@ def _after_fork() -> None:
 
 
 def _forget_in_child() -> None:
-    global _watch, _start_lock, _has_failed
-    _watch, _start_lock, _has_failed = None, threading.Lock(), False
+    global _watch, _start_lock, _is_over
+    _watch, _start_lock, _is_over = None, threading.Lock(), False
     active.recorder = None
 
 
