@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from watchdog import abort_order, sentinel
 from watchdog.incident_worker import run_guarded
-from watchdog.notices import notice, notice_once
-from watchdog.own_descriptor import above_standard, is_open
+from watchdog.notices import has_standard_error, notice, notice_once
+from watchdog.own_descriptor import above_standard
 from watchdog.own_threads import mark_this_thread
 from watchdog.process_identity import ProcessIdentity, started_ticks
 from watchdog.settings import Settings
@@ -122,7 +122,7 @@ class NodeDuties:
         environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         # It gets nothing of this process but its standard error, and survives its signals.
         null = above_standard(os.open(os.devnull, os.O_RDWR))
-        error = 2 if is_open(2) else null
+        error = 2 if has_standard_error() else null
         actions = [(os.POSIX_SPAWN_DUP2, *pair) for pair in ((null, 0), (error, 1), (error, 2))]
         try:
             pid = os.posix_spawn(
