@@ -67,6 +67,7 @@ class ProcessWatch:
         self.folder = RunFolder(settings, run, identity)
         self.has_folder = False
         self._box = self.folder.create_blackbox()
+        self._box.keep_to_the_end()
         self._deadlines = Deadlines(settings)
         self.recorder = Recorder(self._box, self._deadline_of)
         self._duties: NodeDuties | None = None

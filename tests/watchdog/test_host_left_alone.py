@@ -45,6 +45,27 @@ print("first", ensure_started() is not None)
 """
 
 
+CLOSES_ALL = """
+import os, sys, threading
+from watchdog.process_watch import current_watch, ensure_started
+files = []
+class Late:
+    def __del__(self):
+        for file in files:
+            os.write(file, b"result")
+        os.write(1, b"written")
+keep = Late()
+ensure_started()
+is_idle = threading.Event()
+current_watch()._files.submit(is_idle.set)
+assert is_idle.wait(30) and current_watch()._switch.is_open
+os.closerange(3, 256)
+files += [os.open(f"{sys.argv[1]}/{n}", os.O_WRONLY | os.O_CREAT) for n in range(40)]
+import builtins
+builtins.keep, builtins.files = keep, files
+"""
+
+
 def environ(tmp_path):
     kept = {name: text for name, text in os.environ.items() if "MILES_WATCHDOG" not in name}
     return kept | {
@@ -94,3 +115,13 @@ def test_nothing_is_said_into_a_file_that_took_the_place_of_standard_error(tmp_p
 
     assert ran.stdout == "2\n"
     assert path.read_bytes() == b""
+
+
+def test_a_host_that_closed_all_descriptors_keeps_those_that_it_opened_since(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-c", CLOSES_ALL, str(tmp_path)],
+        # No rank: a thread that happens to read a file meanwhile would close a number of theirs.
+        env=environ(tmp_path) | {"RANK": ""}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert ran.stdout == "written", ran.stderr
