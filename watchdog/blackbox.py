@@ -10,6 +10,7 @@ written last.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import json
 import mmap
@@ -90,6 +91,14 @@ class BlackBox:
     def anonymous(cls, identity: Mapping[str, Any]) -> BlackBox:
         """Keep the box in memory that ends with the process; nobody outside can read it."""
         return cls(mmap.mmap(-1, layout.SIZE), identity, None)
+
+    def keep_to_the_end(self) -> None:
+        """Never free the map, for the box that this process writes to.
+
+        A map holds a descriptor of its file and closes it with itself; by then the number may
+        be that of a file of the host, which closed all that it did not know.
+        """
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._memory))
 
     def set_identity(self, identity: Mapping[str, Any]) -> None:
         """Replace what the box says about its process."""

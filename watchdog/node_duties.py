@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from watchdog import abort_order, sentinel
 from watchdog.incident_worker import run_guarded
-from watchdog.notices import notice, notice_once
+from watchdog.notices import has_standard_error, notice, notice_once
+from watchdog.own_descriptor import above_standard
 from watchdog.own_threads import mark_this_thread
 from watchdog.process_identity import ProcessIdentity, started_ticks
 from watchdog.settings import Settings
@@ -31,6 +32,8 @@ _TICK_S = 0.5
 _LOOK_AT_SENTINEL_EVERY = 4
 # A sentinel that cannot start is not started for ever.
 _MAX_STARTS = 20
+# In hundredths of a second; a busy machine takes long to start a Python.
+_DETACHED_WITHIN_TICKS = 300
 
 
 class NodeDuties:
@@ -115,25 +118,39 @@ class NodeDuties:
             notice_once("sentinel", "the sentinel of this node cannot be kept alive")
             return
         self._num_starts += 1
-        command = sentinel_command(self._local, self._run_folder)
+        command = sentinel_command(self._local, self._run_folder, detached=True)
         environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         # It gets nothing of this process but its standard error, and survives its signals.
-        null = os.open(os.devnull, os.O_RDWR)
-        actions = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, 2, 1)]
+        null = above_standard(os.open(os.devnull, os.O_RDWR))
+        error = 2 if has_standard_error() else null
+        actions = [(os.POSIX_SPAWN_DUP2, *pair) for pair in ((null, 0), (error, 1), (error, 2))]
         try:
             pid = os.posix_spawn(
-                command[0], command, environment, file_actions=actions, setsid=True
+                command[0], command, environment, file_actions=actions, setsid=True, setsigmask=()
             )
-            self._children.append(pid)
         finally:
             os.close(null)
+        # It leaves the sentinel behind and ends at once: this process has no child for long.
+        for _ in range(_DETACHED_WITHIN_TICKS):
+            if sentinel.has_ended(pid):
+                return
+            self._stopping.wait(0.01)
+        self._children.append(pid)
 
 
-def sentinel_command(local: Path, run_folder: Path) -> list[str]:
-    """Command line that starts a sentinel without `site` and the packages that it would find."""
+def sentinel_command(local: Path, run_folder: Path, *, detached: bool = False) -> list[str]:
+    """Command line that starts a sentinel without `site` and the packages that it would find.
+
+    Args:
+        local: Folder of the node's black boxes, on this host.
+        run_folder: `<dir>/<run>`.
+        detached: Whether the process that is started only leaves the sentinel behind, as nobody's
+            child: a host may wait until it has no child any more.
+    """
     root = Path(sentinel.__file__).parent
     # The package by hand: its own file is not ours alone, and needs modules that cost memory.
-    code = (
+    code = "import os; os.fork() and os._exit(0); " if detached else ""
+    code += (
         "import sys, types; package = types.ModuleType('watchdog'); "
         f"package.__path__ = [{str(root)!r}]; sys.modules['watchdog'] = package; "
         "from watchdog.sentinel import main; main(sys.argv[2:])"

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import select
+import sys
+
+from watchdog.own_descriptor import is_open
 
 _PREFIX = "[miles-watchdog] "
 # A pipe that poll() calls writable takes this many bytes without blocking (POSIX PIPE_BUF).
@@ -15,8 +18,15 @@ _MAX_BYTES = 4096
 _said: set[str] = set()
 
 
+def has_standard_error() -> bool:
+    """Whether descriptor 2 is one: a process that began without may open any file as number 2."""
+    return sys.__stderr__ is not None and is_open(2)
+
+
 def notice(text: str) -> None:
     """Write one message to file descriptor 2; drop it where that would block. Never raises."""
+    if not has_standard_error():
+        return
     try:
         lines = "".join(f"{_PREFIX}{line}\n" for line in text.splitlines())
         data = lines.encode(errors="replace")

@@ -6,7 +6,8 @@ What could harm the host, and where it is kept from it:
     - block: the run folder, which may lie on a disk that hangs, is touched by our threads only;
       the training thread creates the black box in shared memory.
     - keep it alive: both threads are daemons; at exit a report being written gets 5 s.
-    - fork: a child has no watch, and leaves the parent's black box alone.
+    - fork: a child has no watch, and leaves the parent's black box alone; the C timer is off
+      while the process forks.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ _STOP_TIMEOUT_S = 5.0
 
 _watch: ProcessWatch | None = None
 _start_lock = threading.Lock()
-_has_failed = False
+_is_over = False
+_minds_forks = False
 
 
 class ProcessWatch:
@@ -66,6 +68,7 @@ class ProcessWatch:
         self.folder = RunFolder(settings, run, identity)
         self.has_folder = False
         self._box = self.folder.create_blackbox()
+        self._box.keep_to_the_end()
         self._deadlines = Deadlines(settings)
         self.recorder = Recorder(self._box, self._deadline_of)
         self._duties: NodeDuties | None = None
@@ -101,9 +104,18 @@ class ProcessWatch:
         return section
 
     def end_section(self, section: OpenSection, raised: str) -> None:
-        """Leave a section."""
-        self._switch.disarm()
-        self.recorder.end_section(section, raised)
+        """Leave a section; one that was entered before a fork is none of this process."""
+        if self.recorder.open_section is section:
+            self._switch.disarm()
+            self.recorder.end_section(section, raised)
+
+    def before_fork(self) -> None:
+        """Let a child inherit nothing that runs."""
+        self._switch.before_fork()
+
+    def after_fork(self) -> None:
+        """Go on after a fork of this process."""
+        self._switch.after_fork()
 
     def set_framework(self, framework: str) -> None:
         """Say which framework this process runs."""
@@ -205,24 +217,26 @@ def ensure_started(rank: int | None = None, world_size: int | None = None) -> Pr
     Returns:
         The watch, `None` when the watchdog is off or could not start (it says so once).
     """
-    global _watch, _has_failed
-    if _watch is not None or _has_failed:
+    global _watch, _is_over
+    if _watch is not None or _is_over:
         return _watch
     with _start_lock:
-        if _watch is None and not _has_failed:
+        if _watch is None and not _is_over:
             try:
                 _watch = _started(rank, world_size)
             except Exception as error:
                 notice_once("start", f"could not start, training goes on without: {error!r}")
-            _has_failed = _watch is None
+            _is_over = _watch is None
     return _watch
 
 
 def stop() -> None:
-    """End the watch over this process, e.g. before its interpreter ends."""
-    global _watch
+    """End the watch over this process for good, e.g. before its interpreter ends."""
+    global _watch, _is_over
     watch, _watch = _watch, None
     if watch is not None:
+        # A section that comes yet starts no other one, which nobody would end.
+        _is_over = True
         watch.stop()
 
 
@@ -245,13 +259,33 @@ def _started(rank: int | None, world_size: int | None) -> ProcessWatch | None:
 
         # A child of multiprocessing ends by `os._exit`: its `atexit` functions are not called.
         util.Finalize(None, stop, exitpriority=0)
-    os.register_at_fork(after_in_child=_forget_in_child)
+    _mind_forks()
     return watch
 
 
+def _mind_forks() -> None:
+    # Once: a child of a fork has inherited it.
+    global _minds_forks
+    if not _minds_forks:
+        _minds_forks = True
+        os.register_at_fork(
+            before=_before_fork, after_in_parent=_after_fork, after_in_child=_forget_in_child
+        )
+
+
+def _before_fork() -> None:
+    if _watch is not None:
+        _watch.before_fork()
+
+
+def _after_fork() -> None:
+    if _watch is not None:
+        _watch.after_fork()
+
+
 def _forget_in_child() -> None:
-    global _watch, _start_lock, _has_failed
-    _watch, _start_lock, _has_failed = None, threading.Lock(), False
+    global _watch, _start_lock, _is_over
+    _watch, _start_lock, _is_over = None, threading.Lock(), False
     active.recorder = None
 
 

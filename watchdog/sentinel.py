@@ -12,13 +12,13 @@ work that needs more is done by a child that ends again.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import mmap
 import os
 import select
 import signal
-import sys
 import time
 
 from watchdog import blackbox_layout as layout
@@ -319,7 +319,16 @@ def main(arguments: list[str]) -> None:
     """Be the sentinel: `<local folder> <run folder> <speaker command as JSON>`."""
     local, run_folder, speaker = arguments
     os.chdir("/")
+    close_inherited()
     sentinel = Sentinel(local, run_folder, json.loads(speaker))
     if sentinel.take_lock():
-        sys.stderr.flush()
         sentinel.run()
+
+
+def close_inherited() -> None:
+    """Close what the process that started this one had opened: a file, a device, a pipe."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            # One of them was the listing's own.
+            with contextlib.suppress(OSError):
+                os.close(int(name))

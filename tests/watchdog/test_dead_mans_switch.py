@@ -23,7 +23,7 @@ def sleep_without_it(seconds):
 with weight_sync():
     pass
 watch = current_watch()
-while watch._switch._descriptor < 0:
+while not watch._switch.is_open:
     time.sleep(0.01)
 with weight_sync():
     phase("read_weights")

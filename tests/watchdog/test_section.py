@@ -18,7 +18,7 @@ def watch(tmp_path, monkeypatch):
     # The watch writes it for children of this process: only a name that was set is unset again.
     monkeypatch.setenv("MILES_WATCHDOG_OWNER", "")
     monkeypatch.setattr(section, "_is_on", True)
-    monkeypatch.setattr(process_watch, "_has_failed", False)
+    monkeypatch.setattr(process_watch, "_is_over", False)
     yield process_watch.ensure_started()
     process_watch.stop()
 

@@ -13,6 +13,8 @@ import os
 import time
 from pathlib import Path
 
+from watchdog.own_descriptor import OwnDescriptor
+
 STALE_AFTER_S = 15.0
 
 
@@ -23,7 +25,7 @@ class Leadership:
         self._folder = folder
         self._stale_after_s = stale_after_s
         self._generation = 1
-        self._descriptor: int | None = None
+        self._lock: OwnDescriptor | None = None
 
     def take(self) -> bool:
         """Try once to become the leader; does not wait.
@@ -31,15 +33,15 @@ class Leadership:
         Raises:
             OSError: No lock file can be made here.
         """
-        if self._descriptor is not None:
+        if self._lock is not None and self._lock.number >= 0:
             return True
         path = self._folder / f"leader-{self._generation}.lock"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = OwnDescriptor(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            silent_s = time.time() - os.fstat(descriptor).st_mtime
-            os.close(descriptor)
+            silent_s = time.time() - os.fstat(lock.number).st_mtime
+            lock.close()
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 # A file system without locks: everybody leads; files are replaced in one step.
                 return True
@@ -47,17 +49,17 @@ class Leadership:
                 self._generation += 1
                 return self.take()
             return False
-        self._descriptor = descriptor
+        self._lock = lock
         self.sign_of_life()
         return True
 
     def sign_of_life(self) -> None:
         """Tell the others that the leader gets on."""
-        if self._descriptor is not None:
-            os.utime(self._descriptor)
+        if self._lock is not None and (number := self._lock.number) >= 0:
+            os.utime(number)
 
     def give_up(self) -> None:
         """Let somebody else lead."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None

@@ -11,6 +11,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from watchdog.own_threads import signals_of_main_thread
+
 _SHELL_CHARACTERS = re.compile(r"[|&;<>()$`\\*?\n~#{}\[\]]")
 _MAX_OUTPUT_BYTES = 1 << 20
 
@@ -35,10 +37,11 @@ def run_command(
         "MILES_WATCHDOG_REPORT": str(report),
     }
     try:
-        process = subprocess.Popen(
-            _arguments(command, report), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, env=environ, start_new_session=True,
-        )  # fmt: skip
+        with signals_of_main_thread():
+            process = subprocess.Popen(
+                _arguments(command, report), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, env=environ, start_new_session=True,
+            )  # fmt: skip
     except (OSError, ValueError) as error:
         return f"MILES_WATCHDOG_ON_STALL could not be started: {error}", b""
     deadline_s = time.monotonic() + timeout_s
