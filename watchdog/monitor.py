@@ -15,6 +15,7 @@ from typing import Any
 
 from watchdog.clock import Clock, SystemClock
 from watchdog.deadlines import COLLECTIVE, Deadlines
+from watchdog.incident_ids import incident_id
 from watchdog.incident_worker import IncidentWorker, run_guarded
 from watchdog.notices import notice_once
 from watchdog.own_threads import mark_this_thread
@@ -205,7 +206,7 @@ class Monitor:
             phase=phase,
             identity=self._identity(),
             run_folder=self._run_folder,
-            incident_id=f"{watched.name}-{watched.index:04d}",
+            incident_id=incident_id(watched.name, watched.index),
             settings=self._settings,
             blackbox=self._recorder.blackbox_path,
             thread_id=watched.thread_id,
