@@ -203,6 +203,19 @@ def test_what_a_killed_run_left_in_shared_memory_goes_into_its_folder(folder, tm
     assert not box.path.exists()
 
 
+def test_the_empty_file_for_a_stack_of_a_killed_rank_goes_and_a_written_one_stays(folder, tmp_path):
+    for rank in (0, 1):
+        killed = folder(rank=rank, pid=parent_of_nobody())
+        killed.prepare(killed.create_blackbox())
+    (killed.ranks / "0.faulthandler").touch()
+    (killed.ranks / "1.faulthandler").write_text("Timeout!")
+
+    settle(one_root(tmp_path))
+
+    names = {path.name for path in killed.ranks.iterdir()}
+    assert names == {"0.blackbox", "1.blackbox", "1.faulthandler"}
+
+
 def test_a_live_run_is_left_alone(folder, tmp_path):
     one = folder()
     one.prepare(one.create_blackbox())
