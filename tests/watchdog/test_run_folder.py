@@ -206,7 +206,9 @@ def test_what_a_killed_run_left_in_shared_memory_goes_into_its_folder(folder, tm
 def test_the_empty_file_for_a_stack_of_a_killed_rank_goes_and_a_written_one_stays(folder, tmp_path):
     for rank in (0, 1):
         killed = folder(rank=rank, pid=parent_of_nobody())
-        killed.prepare(killed.create_blackbox())
+        box = killed.create_blackbox()
+        killed.ranks.mkdir(parents=True, exist_ok=True)
+        (killed.ranks / box.path.name).symlink_to(box.path)
     (killed.ranks / "0.faulthandler").touch()
     (killed.ranks / "1.faulthandler").write_text("Timeout!")
 
