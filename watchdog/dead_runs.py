@@ -114,7 +114,15 @@ def _move(box: Path, run_folder: Path) -> None:
         unfinished = link.with_name(f".{link.name}.{os.getpid()}")
         shutil.copyfile(box, unfinished)
         os.replace(unfinished, link)
+        _remove_if_empty(link.with_suffix(".faulthandler"))
     box.unlink(missing_ok=True)
+
+
+def _remove_if_empty(traceback_file: Path) -> None:
+    # A killed rank leaves the file that its C timer would have written to.
+    with contextlib.suppress(OSError):
+        if traceback_file.stat().st_size == 0:
+            traceback_file.unlink()
 
 
 def _remove(run: Path) -> None:

@@ -15,7 +15,9 @@ from typing import Any
 
 from watchdog.clock import Clock, SystemClock
 from watchdog.deadlines import COLLECTIVE, Deadlines
+from watchdog.incident_ids import incident_id
 from watchdog.incident_worker import IncidentWorker, run_guarded
+from watchdog.lost_time import LostTime
 from watchdog.notices import notice_once
 from watchdog.own_threads import mark_this_thread
 from watchdog.process_identity import ProcessIdentity
@@ -28,6 +30,10 @@ _SHORTEST_TICK_S = 0.02
 _LONGEST_TICK_S = 0.5
 _FIRST_SAMPLE_SHARE = 0.6
 _FIRST_SAMPLE_LEAD_S = 10.0
+# A thread beside the main one that waits in one of these listens for commands: it may for ever.
+POINT_TO_POINT = frozenset(
+    {"send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list"}
+)
 _DEBUGGERS = ("pdb", "bdb", "ipdb", "pydevd", "debugpy", "_pydevd_bundle")
 
 
@@ -103,11 +109,12 @@ class Monitor:
         self._submit = submit or self._worker.submit
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._watched: _Watched | None = None
+        self._watched: tuple[_Watched, ...] = ()
         self._stalled_sections: dict[tuple[str, int], str] = {}
         self._num_stalls: dict[str, int] = {}
         self._last_tick_s = self._clock.now_s()
         self._is_late = False
+        self._lost_time = LostTime()
 
     def start(self) -> None:
         """Start the thread; it never keeps the process alive."""
@@ -127,6 +134,7 @@ class Monitor:
         now_s = self._clock.now_s()
         slept_s = now_s - self._last_tick_s
         self._last_tick_s = now_s
+        self._lost_time.woke(now_s, slept_s, self.tick_s())
         self._recorder.heartbeat(now_s)
         self._drain()
         # Stopped, suspended or starved of the GIL: training could not go on either, so it gets
@@ -134,15 +142,16 @@ class Monitor:
         was_late, self._is_late = self._is_late, slept_s > max(1.0, 4 * self.tick_s())
         if self._is_late and not was_late:
             return
-        watched = self._watched = self._what_is_open()
-        if watched is not None and not watched.is_stalled:
-            self._judge(watched, now_s - watched.began_s)
+        self._watched = self._what_is_open()
+        for watched in self._watched:
+            if not watched.is_stalled:
+                waited_s = now_s - watched.began_s
+                self._judge(watched, waited_s - self._lost_time.within_s(watched.began_s, now_s))
 
     def tick_s(self) -> float:
         """Time between two looks (s): a twentieth of the deadline, within 0.02 and 0.5."""
-        watched = self._watched
         given_s = self._settings.stall_after_s or 20 * _LONGEST_TICK_S
-        deadline_s = min(given_s, watched.deadline_s) if watched else given_s
+        deadline_s = min([given_s, *(watched.deadline_s for watched in self._watched)])
         return min(max(deadline_s / 20, _SHORTEST_TICK_S), _LONGEST_TICK_S)
 
     def _run(self) -> None:
@@ -152,8 +161,12 @@ class Monitor:
 
     def _judge(self, watched: _Watched, waited_s: float) -> None:
         if waited_s >= watched.deadline_s:
+            # The report of a stall that goes on shows all threads; only what the main thread
+            # waits for deserves one of its own.
+            is_covered = not _is_main(watched) and any(one.is_stalled for one in self._watched)
             watched.is_stalled = True
-            self._stalled(watched, waited_s)
+            if not is_covered:
+                self._stalled(watched, waited_s)
         elif not watched.is_suspected and waited_s >= _first_sample_at_s(watched.deadline_s):
             watched.is_suspected = True
             self._suspected(watched, waited_s)
@@ -205,7 +218,7 @@ class Monitor:
             phase=phase,
             identity=self._identity(),
             run_folder=self._run_folder,
-            incident_id=f"{watched.name}-{watched.index:04d}",
+            incident_id=incident_id(watched.name, watched.index),
             settings=self._settings,
             blackbox=self._recorder.blackbox_path,
             thread_id=watched.thread_id,
@@ -213,22 +226,22 @@ class Monitor:
             first_sample=watched.first_sample,
         )
 
-    def _what_is_open(self) -> _Watched | None:
+    def _what_is_open(self) -> tuple[_Watched, ...]:
         section = self._recorder.open_section
         if section is not None:
-            return self._same_or_new(_watched_section(section))
+            return (self._same_or_new(_watched_section(section)),)
         if self._identity().role != "trainer":
-            return None
-        # An engine's workers wait in a collective whenever nothing is asked of them.
-        collectives = list(self._recorder.open_collectives.items())
-        if not collectives:
-            return None
-        thread_id, fields = min(collectives, key=lambda one: one[1][1])
-        return self._same_or_new(self._watched_collective(thread_id, OpenCollective(*fields)))
+            # An engine's workers wait in a collective whenever nothing is asked of them.
+            return ()
+        found = [
+            self._same_or_new(self._watched_collective(thread_id, OpenCollective(*fields)))
+            for thread_id, fields in list(self._recorder.open_collectives.items())
+            if not (fields[0] in POINT_TO_POINT and thread_id != _main_thread_id())
+        ]
+        return tuple(sorted(found, key=lambda one: (not _is_main(one), one.began_s)))
 
     def _same_or_new(self, found: _Watched) -> _Watched:
-        known = self._watched
-        return known if known is not None and known.key == found.key else found
+        return next((known for known in self._watched if known.key == found.key), found)
 
     def _watched_collective(self, thread_id: int, collective: OpenCollective) -> _Watched:
         timeout_s = collective.group.timeout_s if collective.group is not None else None
@@ -250,7 +263,9 @@ class Monitor:
             finished = finished_sections.popleft()
             section = finished.section
             if not finished.raised:
-                self._deadlines.learn(section.name, finished.ended_s - section.began_s)
+                lost_s = self._lost_time.within_s(section.began_s, finished.ended_s)
+                took_s = finished.ended_s - section.began_s - lost_s
+                self._deadlines.learn(section.name, took_s)
             incident = self._stalled_sections.pop((section.name, section.index), None)
             if self._hooks.on_finished is not None:
                 self._hooks.on_finished(finished, incident)
@@ -267,6 +282,14 @@ def _watched_section(section: OpenSection) -> _Watched:
         thread_id=section.thread_id,
         native_thread_id=section.native_thread_id,
     )
+
+
+def _is_main(watched: _Watched) -> bool:
+    return watched.thread_id == _main_thread_id()
+
+
+def _main_thread_id() -> int | None:
+    return threading.main_thread().ident
 
 
 def _first_sample_at_s(deadline_s: float) -> float:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from watchdog import blackbox_layout as layout
 from watchdog.blackbox import BlackBox
 from watchdog.call_site import CallSites
+from watchdog.incident_ids import section_name
 from watchdog.process_groups import GroupEntry, ProcessGroups
 
 _now_s = time.monotonic
@@ -139,6 +140,7 @@ class Recorder:
         if outer is not None:
             outer.num_nested += 1
             return None
+        name = section_name(name)
         now_s = _now_s()
         index = self._indices[name] = self._indices.get(name, 0) + 1
         deadline_s, reason = self.deadline_of(name)

@@ -20,9 +20,11 @@ from watchdog import dead_runs
 from watchdog.blackbox import BlackBox, read_blackbox
 from watchdog.dead_runs import SUFFIX, lives
 from watchdog.errors import WatchdogError
+from watchdog.incident_ids import slug
 from watchdog.notices import notice_once
 from watchdog.process_identity import ProcessIdentity
 from watchdog.settings import Settings
+from watchdog.substitute import is_ours, is_too_long, substitute_root
 
 _SHARED_MEMORY = Path("/dev/shm")
 
@@ -45,7 +47,7 @@ class RunFolder:
         shared_memory: Path = _SHARED_MEMORY,
     ) -> None:
         self.run = run
-        self.path = Path(os.path.abspath(os.path.expanduser(settings.dir))) / run
+        self.path = _folder_of_run(settings.dir, run)
         self._identity = identity
         # By the folder as well: jobs that were given one name may lie in different ones.
         distinct = f"{run}.{zlib.crc32(os.fsencode(self.path.parent)):08x}"
@@ -145,6 +147,17 @@ class RunFolder:
             if is_here and is_another and not other.exited and lives(other):
                 return f"{identity.rank}-{identity.pid}"
         return str(identity.rank)
+
+
+def _folder_of_run(wanted: str, run: str) -> Path:
+    path = Path(os.path.abspath(os.path.expanduser(wanted))) / run
+    if not is_too_long(path):
+        return path
+    root = substitute_root()
+    if not is_ours(root):
+        return path
+    notice_once("folder", f"a name in {wanted[:80]!r}… is too long; files are in {root} instead")
+    return root / slug(run)
 
 
 def _folder_of_this_user(shared_memory: Path) -> Path:

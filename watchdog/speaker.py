@@ -17,6 +17,7 @@ from watchdog.blackbox_reading import BlackBoxReading, read_blackbox
 from watchdog.capture.flags import looked_at, relevant
 from watchdog.errors import UnusableInputError
 from watchdog.incident import first_sample, handle_stall
+from watchdog.incident_ids import incident_id
 from watchdog.process_identity import ProcessIdentity
 from watchdog.settings import Settings
 from watchdog.stall_context import StallContext
@@ -49,7 +50,7 @@ def stall_of(box: Path, run_folder: Path, *, now_s: float | None = None) -> Stal
         phase=reading.phase,
         identity=identity,
         run_folder=run_folder,
-        incident_id=f"{reading.section}-{reading.section_index:04d}",
+        incident_id=incident_id(reading.section, reading.section_index),
         settings=Settings.from_environ(os.environ),
         blackbox=box,
         native_thread_id=reading.section_tid,

@@ -6,6 +6,7 @@ import pytest
 from watchdog import recorder as recorder_module
 from watchdog.blackbox import BlackBox
 from watchdog.deadlines import Deadlines
+from watchdog.lost_time import LostTime
 from watchdog.monitor import THREAD_NAME, Hooks, Monitor
 from watchdog.recorder import Recorder
 from watchdog.settings import Settings
@@ -139,6 +140,48 @@ def test_a_process_that_was_stopped_gets_one_more_look_before_it_is_judged(bench
     assert a.stalls == []
 
 
+def test_time_in_which_the_process_was_stopped_is_not_waited(bench):
+    a = bench()
+    a.recorder.begin_section("weight_sync", {})
+    a.pass_s(4)
+
+    a.clock.time_s += 3600
+    a.pass_s(5)
+    before = list(a.stalls)
+    a.pass_s(10)
+
+    assert before == []
+    (stall,) = a.stalls
+    assert 10 <= stall.waited_s <= 11
+
+
+def test_time_in_which_another_thread_kept_the_gil_is_waited(bench):
+    a = bench()
+    used_s = iter([0.0, *(60.0 * n for n in range(1, 1000))])
+    a.monitor._lost_time = LostTime(lambda: next(used_s))
+    a.recorder.begin_section("weight_sync", {})
+
+    a.clock.time_s += 60
+    a.pass_s(1)
+
+    assert len(a.stalls) == 1
+
+
+def test_a_limit_is_not_learned_from_time_in_which_nothing_ran(bench):
+    a = bench(stall_after_s=None)
+
+    for _ in range(3):
+        section = a.recorder.begin_section("weight_sync", {})
+        a.pass_s(10)
+        a.clock.time_s += 3600
+        a.pass_s(10)
+        a.recorder.end_section(section, "")
+    a.pass_s(1)
+    a.recorder.begin_section("weight_sync", {})
+
+    assert a.recorder.open_section.deadline_s == pytest.approx(80, abs=4)
+
+
 def test_a_blocking_collective_on_its_own_is_timed(bench):
     a = bench()
     a.recorder.begin_collective(threading.get_ident(), "barrier", None, 0, False, True)
@@ -148,6 +191,57 @@ def test_a_blocking_collective_on_its_own_is_timed(bench):
     (stall,) = a.stalls
     assert (stall.section, stall.index, stall.phase) == ("collective", 1, "barrier")
     assert stall.native_thread_id == threading.get_native_id()
+
+
+def test_a_thread_that_listens_is_no_stall_and_hides_none(bench):
+    a = bench()
+    listener = threading.get_ident() + 1
+    a.recorder.begin_collective(listener, "recv", None, 0, False, False)
+
+    a.pass_s(60)
+    healthy = list(a.stalls)
+    a.recorder.begin_collective(threading.get_ident(), "barrier", None, 0, False, True)
+    a.pass_s(12)
+
+    assert healthy == []
+    (stall,) = a.stalls
+    assert (stall.phase, stall.waited_s, stall.incident_id) == ("barrier", 10, "collective-0001")
+    assert stall.thread_id == threading.get_ident()
+
+
+def test_the_main_thread_that_waits_in_recv_is_a_stall(bench):
+    a = bench()
+    a.recorder.begin_collective(threading.get_ident(), "recv", None, 0, False, False)
+
+    a.pass_s(12)
+
+    assert [stall.phase for stall in a.stalls] == ["recv"]
+
+
+def test_a_stall_of_another_thread_does_not_hide_a_later_one_of_the_main_thread(bench):
+    a = bench()
+    helper = threading.get_ident() + 1
+    a.recorder.begin_collective(helper, "all_reduce", None, 0, False, True)
+    a.pass_s(30)
+
+    a.recorder.begin_collective(threading.get_ident(), "barrier", None, 0, False, True)
+    a.pass_s(30)
+
+    assert [stall.phase for stall in a.stalls] == ["all_reduce", "barrier"]
+    assert len({stall.incident_id for stall in a.stalls}) == 2
+
+
+def test_threads_that_wait_for_one_hang_give_one_report(bench):
+    a = bench()
+    main = threading.get_ident()
+    a.recorder.begin_collective(main, "barrier", None, 0, False, True)
+    a.recorder.begin_collective(main + 1, "all_reduce", None, 0, False, True)
+    a.pass_s(1)
+    a.recorder.begin_collective(main + 2, "all_gather", None, 0, False, True)
+
+    a.pass_s(60)
+
+    assert [stall.phase for stall in a.stalls] == ["barrier"]
 
 
 def test_collectives_that_return_are_not_taken_for_one(bench):
@@ -164,7 +258,7 @@ def test_collectives_that_return_are_not_taken_for_one(bench):
 def test_an_idle_engine_worker_waits_in_a_collective_and_that_is_well(bench):
     a = bench()
     a.identity = replace(a.identity, role="engine_worker")
-    a.recorder.begin_collective(7, "broadcast", None, 0, False, True)
+    a.recorder.begin_collective(threading.get_ident(), "broadcast", None, 0, False, True)
 
     a.pass_s(60)
 

@@ -8,6 +8,7 @@ import pytest
 from watchdog import notices
 from watchdog.blackbox import read_blackbox
 from watchdog.dead_runs import settle
+from watchdog.incident.folder import IncidentFolder
 from watchdog.process_identity import started_ticks
 from watchdog.run_folder import RunFolder
 from watchdog.settings import Settings
@@ -39,6 +40,36 @@ def test_the_box_lies_in_shared_memory_and_is_linked_into_the_run(folder, tmp_pa
     assert link.is_symlink()
     assert box.path.is_relative_to(tmp_path / "shm")
     assert read_blackbox(link).rank == 0
+
+
+@pytest.mark.parametrize("wanted", ["x" * 3000, "x" * 256, "/".join(["x" * 200] * 25)])
+def test_a_folder_whose_name_is_too_long_is_replaced_by_one_in_the_temporary_folder(
+    wanted, tmp_path, identity, monkeypatch, capfd
+):
+    monkeypatch.setattr(notices, "_said", set())
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    one = RunFolder(Settings(dir=f"/{wanted}"), "a-run", identity, shared_memory=tmp_path / "shm")
+
+    is_prepared = one.prepare(one.create_blackbox())
+    incident = IncidentFolder(one.path, "weight_sync-0001")
+    written = incident.write("report.json", "{}")
+
+    assert is_prepared
+    assert written == tmp_path / f"miles-watchdog-{os.getuid()}/a-run/incidents" / (
+        "weight_sync-0001/report.json"
+    )
+    assert incident.find("report.json") == written
+    assert incident.files("*.json") == [written]
+    assert "too long" in capfd.readouterr().err
+
+
+def test_an_incident_of_a_folder_with_too_long_a_name_lies_in_the_substitute(tmp_path):
+    incident = IncidentFolder(tmp_path / ("x" * 300), "weight_sync-0001", tmp_path / "other")
+
+    written = incident.write("report.json", "{}")
+
+    assert written.is_relative_to(tmp_path / "other")
+    assert incident.find("report.md") is None
 
 
 def test_without_shared_memory_it_lies_in_the_run(folder, tmp_path):
@@ -170,6 +201,21 @@ def test_what_a_killed_run_left_in_shared_memory_goes_into_its_folder(folder, tm
     assert not link.is_symlink()
     assert read_blackbox(link).rank == 0
     assert not box.path.exists()
+
+
+def test_the_empty_file_for_a_stack_of_a_killed_rank_goes_and_a_written_one_stays(folder, tmp_path):
+    for rank in (0, 1):
+        killed = folder(rank=rank, pid=parent_of_nobody())
+        box = killed.create_blackbox()
+        killed.ranks.mkdir(parents=True, exist_ok=True)
+        (killed.ranks / box.path.name).symlink_to(box.path)
+    (killed.ranks / "0.faulthandler").touch()
+    (killed.ranks / "1.faulthandler").write_text("Timeout!")
+
+    settle(one_root(tmp_path))
+
+    names = {path.name for path in killed.ranks.iterdir()}
+    assert names == {"0.blackbox", "1.blackbox", "1.faulthandler"}
 
 
 def test_a_live_run_is_left_alone(folder, tmp_path):

@@ -7,23 +7,23 @@ about a second. That is for suspects only, and never for a process that is stopp
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import sysconfig
 import time
 from pathlib import Path
 from typing import Any
 
-from watchdog.capture import proc, ptrace
+from watchdog.capture import child, proc, ptrace
 from watchdog.evidence import Frame, Gap, StackSample, ThreadStack
 from watchdog.masking import mask_text, mask_value
 
 _ATTEMPTS = 3
+_HUNG_FOR_S = 60.0
+_hung_at_s: dict[int, float] = {}
 _MAX_LOCAL_CHARS = 500
 _REFUSED = ("permission denied", "operation not permitted", "os error 1)", "os error 13)")
 _NOT_PYTHON = ("find python version", "find interpreter", "find a python interpreter")
@@ -66,8 +66,12 @@ def dump(
         The sample, or the gap: py-spy is missing, was refused, took too long, or the process is
         gone, stopped (native only) or no Python process.
     """
-    deadline_s = time.monotonic() + timeout_s
+    now_s = time.monotonic()
+    deadline_s = now_s + timeout_s
     what = f"{'native ' if native else ''}stacks of pid {pid} by py-spy"
+    # Asked again at once it would hang again, and the report would come later for it.
+    if now_s - _hung_at_s.get(pid, -_HUNG_FOR_S) < _HUNG_FOR_S:
+        return Gap(what, "py-spy did not answer shortly before and was not asked again")
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             return _dump_once(pid, native, deadline_s, _program or locate())
@@ -105,64 +109,42 @@ def _dump_once(pid: int, native: bool, deadline_s: float, program: str | None) -
         raise _DumpError(f"the process is stopped ({state})")
     mode = "--native" if native else "--nonblocking"
     command = [program, "dump", "--pid", str(pid), "--json", "--full-filenames", mode]
-    if native:
-        command = [*_guard(pid, deadline_s), *command]
+    done = _run(command, pid, deadline_s, native)
+    if done.status in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        raise _hung(command, pid)
+    if done.status != 0:
+        raise _failure(done.errors, pid)
     try:
-        done = _run(command, pid, deadline_s)
-    except OSError as error:
-        raise _DumpError(f"py-spy cannot be started: {error}") from error
-    if done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL):
-        raise _DumpError("py-spy did not answer in time and was ended")
-    if done.returncode != 0:
-        raise _failure(done.stderr, pid)
-    try:
-        return sample_of_json(done.stdout, pid, native=native)
-    except (ValueError, KeyError, TypeError) as error:
+        return sample_of_json(done.output, pid, native=native)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _DumpError(f"py-spy's answer is unusable: {error}", is_final=False) from error
 
 
-def _run(command: list[str], pid: int, deadline_s: float) -> subprocess.CompletedProcess[str]:
-    # A preloaded library is meant for the trainer; it must not come to life in py-spy.
-    environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+def _run(command: list[str], pid: int, deadline_s: float, native: bool) -> child.Answer:
     left_s = max(0.05, deadline_s - time.monotonic())
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, errors="replace", env=environ, start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            said, errors = process.communicate(timeout=left_s)
-        except BaseException as error:
-            # The whole session: a guard that is killed alone leaves its py-spy behind.
-            _end_session(process)
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            if "--native" in command:
-                _continue_if_left_stopped(pid)
-            raise _DumpError(
-                f"py-spy did not answer within {left_s:.1f} s and was ended",
-                f"look by hand: {' '.join(command)}",
-            ) from None
-    return subprocess.CompletedProcess(command, process.returncode, said, errors)
-
-
-def _end_session(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _guard(pid: int, deadline_s: float) -> list[str]:
-    """A command prefix that ends py-spy even if the caller cannot.
-
-    While this process itself is read, all its threads stand still, the one that counts the
-    time too: were py-spy to hang then, nobody would end it, and training would hang with it.
-    """
-    timeout = shutil.which("timeout")
-    if timeout is not None:
-        seconds = max(1, round(deadline_s - time.monotonic()))
-        return [timeout, "-s", "KILL", str(seconds)]
-    if pid == os.getpid():
+    # While this process itself is read with native frames, all its threads stand still, the one
+    # that counts the time too: were py-spy to hang then, nobody would end it, and training would
+    # hang with it.
+    guard = child.ended_by_itself(left_s)
+    if native and not guard and pid == os.getpid():
         raise _DumpError("without the command `timeout` a process must not stop itself")
-    return []
+    try:
+        return child.answer([*guard, *command], left_s)
+    except TimeoutError:
+        if native:
+            _continue_if_left_stopped(pid)
+        raise _hung(command, pid) from None
+    except child.TooMuchError as error:
+        raise _DumpError(f"py-spy's answer is unusable: {error}, and was ended") from error
+    except OSError as error:
+        raise _DumpError(f"py-spy cannot be started: {error}") from error
+
+
+def _hung(command: list[str], pid: int) -> _DumpError:
+    _hung_at_s[pid] = time.monotonic()
+    return _DumpError(
+        "py-spy did not answer in time and was ended", f"look by hand: {' '.join(command)}"
+    )
 
 
 def _continue_if_left_stopped(pid: int) -> None:

@@ -16,6 +16,12 @@ _TRAINING_PROGRAM = re.compile(r"(?:^|[./\w])(?:train|main_ppo|grpo|ppo|rl|sft)\
 _WATCHERS = re.compile(r"(?:miles-watchdog|watchdog\.|py-spy|py\.?test)(?:\b|$)")
 # Helpers of Python's own multiprocessing, which never say anything of a hang.
 _HELPERS = re.compile(r"multiprocessing[./](?:resource_tracker|forkserver)")
+# They start one program and wait for its end, whatever becomes of it.
+_WRAPPERS = re.compile(
+    r"-?(?:busybox|(?:ba|da|a|z|k|fi)?sh|timeout|env|nice|ionice|chrt|nohup|setsid|stdbuf|time"
+    r"|sudo|su|tini|dumb-init|docker-init|catatonit|numactl|taskset|prlimit|flock|script"
+    r"|unshare|nsenter|chroot)"
+)
 _SENTINEL = "miles-watchdog-sentinel"
 _WORLD = ("RANK", "WORLD_SIZE")
 
@@ -60,6 +66,12 @@ def parts(everything: Mapping[int, Seen]) -> dict[int, Part]:
 def is_helper(one: Seen) -> bool:
     """Whether it is a helper process of Python's multiprocessing."""
     return _HELPERS.search(one.line) is not None
+
+
+def is_wrapper(one: Seen) -> bool:
+    """Whether it only starts another program and waits: a shell, `timeout`, `env` ..."""
+    first = one.words[0].rsplit("/", 1)[-1] if one.words else one.name
+    return _WRAPPERS.fullmatch(first) is not None
 
 
 def is_watcher(one: Seen) -> bool:

@@ -16,7 +16,7 @@ from watchdog.discovery.engines import numbered_engines
 from watchdog.discovery.jobs import Job, Member
 from watchdog.discovery.places import with_keys
 from watchdog.discovery.processes import Seen, ancestors, processes_of_this_host
-from watchdog.discovery.roles import is_watcher, parts
+from watchdog.discovery.roles import is_watcher, is_wrapper, parts
 from watchdog.evidence import Process, Role
 from watchdog.masking import mask_argv
 from watchdog.process_identity import RUN_VARIABLE
@@ -96,6 +96,8 @@ def members_of_run(
     members = []
     for pid in sorted(belonging - hidden - set(ranks)):
         part = known.get(pid)
+        if part is None and is_wrapper(everything[pid]):
+            continue
         role: Role = part.role if part is not None and part.role in _KEPT else "other"
         by = ("environment and process tree", *((part.by,) if part and role != "other" else ()))
         if pid in above and role == "other":

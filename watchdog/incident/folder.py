@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import tempfile
 from pathlib import Path
 
 from watchdog.capture import bounded
+from watchdog.incident_ids import slug
+from watchdog.substitute import is_too_long, substitute_root
 
 _TIMEOUT_S = 5.0
 RAW = "raw"
@@ -31,13 +32,13 @@ class IncidentFolder:
     """
 
     def __init__(self, run_folder: Path, incident_id: str, substitute: Path | None = None) -> None:
-        substitute = substitute or _substitute_root()
+        substitute = substitute or substitute_root()
         self.incidents = run_folder / "incidents"
         self.incident_id = incident_id
-        self.folders = (
-            (self.incidents / incident_id).absolute(),
-            substitute / run_folder.name / "incidents" / incident_id,
-        )
+        wanted = (self.incidents / incident_id).absolute()
+        instead = substitute / slug(run_folder.name) / "incidents" / incident_id
+        usable = dict.fromkeys(each for each in (wanted, instead) if not is_too_long(each))
+        self.folders = tuple(usable) or (instead,)
         self.refusals: dict[Path, str] = {}
 
     @property
@@ -105,10 +106,6 @@ class IncidentFolder:
                 return folder
         said = "; ".join(f"{folder}: {why}" for folder, why in self.refusals.items())
         raise NothingWrittenError(said)
-
-
-def _substitute_root() -> Path:
-    return Path(tempfile.gettempdir()) / f"miles-watchdog-{os.getuid()}"
 
 
 def _write(path: Path, data: bytes) -> None:

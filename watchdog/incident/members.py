@@ -10,6 +10,7 @@ from pathlib import Path
 from watchdog.blackbox_reading import BlackBoxReading, read_blackbox
 from watchdog.capture import proc
 from watchdog.errors import UnusableInputError
+from watchdog.incident_ids import slug
 from watchdog.process_identity import started_ticks
 from watchdog.stall_context import StallContext
 
@@ -88,7 +89,8 @@ class Member:
             current = place.collective
             waits = current is not None and current.ended_s == 0
             return "" if waits else "it is in no collective"
-        if (place.section, place.section_index) == (section, index):
+        # On another node the section is known by the name of its incident.
+        if (slug(place.section), place.section_index) == (slug(section), index):
             return ""
         return f"it is not in {section} {index}"
 

@@ -86,9 +86,17 @@ def cause_label(cause: Finding) -> str:
 
 
 def waiting_groups(diagnosis: Diagnosis) -> list[Group]:
-    """The groups without a culprit in them, as the verdict orders them."""
+    """The groups without a culprit in them, as the verdict orders them.
+
+    Without launchers: they wait for the end of the job all the time, which says nothing.
+    """
     guilty = {culprit.process for culprit in diagnosis.verdict.culprits}
-    return [group for group in diagnosis.verdict.groups if guilty.isdisjoint(group.processes)]
+    return [
+        group
+        for group in diagnosis.verdict.groups
+        if guilty.isdisjoint(group.processes)
+        and not all(key.startswith("launcher") for key in group.processes)
+    ]
 
 
 def group_label(group: Group) -> str:

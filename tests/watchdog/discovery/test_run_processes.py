@@ -39,6 +39,19 @@ def test_an_engine_its_forks_the_launcher_and_a_loader_belong_to_the_run(node):
     }  # fmt: skip
 
 
+def test_a_wrapper_above_the_ranks_waits_for_nothing_that_matters(node):
+    node.add(8, "bash run.sh", **RUN)
+    node.add(9, "/usr/bin/timeout -k 2 60 python launch.py", 8, **RUN)
+    node.add(10, "python launch.py", 9, **RUN)
+    node.ranks([11, 12], parent=10, **RUN)
+    node.add(19, "env A=1 sh -c engine", 10, **RUN)
+    node.add(20, ENGINE, 19, **RUN)
+    node.add(30, "bash -c loader", 11, **RUN)
+    node.add(31, "loader", 30, **RUN)
+
+    assert keys(node) == {10: "launcher", 20: "engine 0", 31: "node-0:31"}
+
+
 def test_another_run_and_the_watchdogs_own_processes_do_not(node):
     job(node)
     node.add(40, ENGINE, MILES_WATCHDOG_RUN="another")
