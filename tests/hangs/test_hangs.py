@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -81,8 +81,13 @@ def reports(request, tmp_path_factory) -> Iterator[Callable[[str], dict[str, Any
     ]
     able = [name for name in names if not missing_of(name)]
     with ThreadPoolExecutor(2, "program") as pool:
-        found = {name: pool.submit(report_of, name, tmp_path_factory.mktemp(name)) for name in able}
-        yield lambda name: found[name].result()
+
+        def started(name: str) -> Future[dict[str, Any]]:
+            return pool.submit(report_of, name, tmp_path_factory.mktemp(name))
+
+        first = {name: started(name) for name in able}
+        # Who asks a second time wants it run a second time.
+        yield lambda name: (first.pop(name, None) or started(name)).result()
         pool.shutdown(cancel_futures=True)
 
 
