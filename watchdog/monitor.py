@@ -224,7 +224,16 @@ class Monitor:
             thread_id=watched.thread_id,
             native_thread_id=watched.native_thread_id,
             first_sample=watched.first_sample,
+            is_over=lambda: self._is_over(watched),
         )
+
+    def _is_over(self, watched: _Watched) -> bool:
+        section = self._recorder.open_section
+        if watched.name != COLLECTIVE:
+            return section is None or (section.name, section.index) != watched.key
+        # Another thread, or the same one in its next call, is not what had stalled.
+        collective = self._recorder.open_collectives.get(watched.thread_id)
+        return collective is None or collective[1] != watched.began_s
 
     def _what_is_open(self) -> tuple[_Watched, ...]:
         section = self._recorder.open_section

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ class StallContext:
         thread_id: `threading.get_ident` of the thread in the section.
         native_thread_id: Its kernel thread id.
         first_sample: What `on_suspicion` returned before the deadline, `None` without one.
+        is_over: Says whether that very wait has ended, from within the process; `None` for who
+            speaks from outside, where only the black box can tell.
     """
 
     section: str
@@ -45,3 +48,4 @@ class StallContext:
     thread_id: int = 0
     native_thread_id: int = 0
     first_sample: Any = None
+    is_over: Callable[[], bool] | None = None

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 PROGRAM = """
-import ctypes, sys, time
+import ctypes, sys, threading
 from watchdog.process_watch import current_watch
 from watchdog.section import phase, weight_sync
 if {host_arms}:
@@ -23,8 +23,10 @@ def sleep_without_it(seconds):
 with weight_sync():
     pass
 watch = current_watch()
-while not watch._switch.is_open:
-    time.sleep(0.01)
+# Files are dealt with one after the other: what comes after the opening is done after it.
+opened = threading.Event()
+watch._files.submit(opened.set)
+assert opened.wait(20) and watch._switch.is_open
 with weight_sync():
     phase("read_weights")
     {function}(5)

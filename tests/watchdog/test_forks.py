@@ -7,7 +7,7 @@ import sys
 import pytest
 
 PROGRAM = """
-import os, sys, time
+import os, sys, threading
 from watchdog.process_watch import current_watch
 from watchdog.section import weight_sync
 import faulthandler
@@ -15,10 +15,10 @@ import faulthandler
 with weight_sync():
     pass
 switch = current_watch()._switch
-limit_s = time.monotonic() + 20
-while not switch.is_open and time.monotonic() < limit_s:
-    time.sleep(0.01)
-assert switch.is_open
+# Files are dealt with one after the other: what comes after the opening is done after it.
+opened = threading.Event()
+current_watch()._files.submit(opened.set)
+assert opened.wait(20) and switch.is_open
 with weight_sync():
     assert switch._due_s is not None
     child = os.fork()

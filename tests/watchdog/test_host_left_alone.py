@@ -7,7 +7,7 @@ import sys
 import pytest
 
 DUTIES = """
-import os, sys, time
+import os, sys, threading, time
 from pathlib import Path
 from watchdog.node_duties import NodeDuties, sentinel_pid
 from watchdog.settings import Settings
@@ -26,7 +26,7 @@ except ChildProcessError:
     children = "none"
 limit_s = time.monotonic() + 30
 while (pid := sentinel_pid(local)) is None and time.monotonic() < limit_s:
-    time.sleep(0.01)
+    threading.Event().wait(0.01)
 files = {os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")}
 print(children, "/etc/hostname" in files, {"0", "1", "2"} <= set(os.listdir(f"/proc/{pid}/fd")))
 os.kill(pid, 9)

@@ -244,6 +244,34 @@ def test_threads_that_wait_for_one_hang_give_one_report(bench):
     assert [stall.phase for stall in a.stalls] == ["barrier"]
 
 
+def test_a_wait_is_over_when_that_call_returned_whatever_other_threads_wait_in(bench):
+    a = bench()
+    main = threading.get_ident()
+    at = a.recorder.begin_collective(main, "barrier", None, 0, False, True)
+    a.pass_s(12)
+    (stall,) = a.stalls
+    a.recorder.begin_collective(main + 1, "recv", None, 0, False, False)
+    before = stall.is_over()
+
+    a.recorder.end_collective(main, at, False)
+    after = stall.is_over()
+    a.recorder.begin_collective(main, "barrier", None, 0, False, True)
+
+    assert (before, after, stall.is_over()) == (False, True, True)
+
+
+def test_a_sections_wait_is_over_when_the_section_ended(bench):
+    a = bench()
+    section = a.recorder.begin_section("weight_sync", {})
+    a.pass_s(12)
+    (stall,) = a.stalls
+    before = stall.is_over()
+
+    a.recorder.end_section(section, "")
+
+    assert (before, stall.is_over()) == (False, True)
+
+
 def test_collectives_that_return_are_not_taken_for_one(bench):
     a = bench()
 

@@ -23,6 +23,8 @@ _POLL_S = 0.1
 
 def is_still_stalled(context: StallContext) -> bool:
     """Whether this rank is still in the section that stalled. In doubt it is."""
+    if context.is_over is not None:
+        return not context.is_over()
     box: Path | None = context.blackbox
     if box is None:
         return True
