@@ -20,11 +20,9 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from watchdog.dead_mans_switch import MARGIN_S, DeadMansSwitch
-from watchdog.deadlines import Deadlines
-from watchdog.incident_worker import IncidentWorker, run_guarded
-from watchdog.monitor import Hooks, Monitor
-from watchdog.notices import notice, notice_once
+from watchdog.guest.dead_mans_switch import MARGIN_S, DeadMansSwitch
+from watchdog.guest.notices import notice, notice_once
+from watchdog.guest.worker import IncidentWorker, run_guarded
 from watchdog.process_identity import (
     OWNER_VARIABLE,
     RUN_VARIABLE,
@@ -32,15 +30,17 @@ from watchdog.process_identity import (
     process_identity,
     run_name,
 )
-from watchdog.recorder import FinishedSection, OpenSection, Recorder, active
-from watchdog.recovery import note_end
-from watchdog.run_folder import RunFolder
+from watchdog.recording.recorder import FinishedSection, OpenSection, Recorder, active
+from watchdog.run.folder import RunFolder
+from watchdog.run.recovery import note_end
 from watchdog.settings import Knob, Settings, knobs
-from watchdog.stall_context import StallContext
-from watchdog.sync_log import FILE_NAME, append_line, sync_line
+from watchdog.timing.deadlines import Deadlines
+from watchdog.timing.monitor import Hooks, Monitor
+from watchdog.timing.stall_context import StallContext
+from watchdog.timing.sync_log import FILE_NAME, append_line, sync_line
 
 if TYPE_CHECKING:
-    from watchdog.node_duties import NodeDuties
+    from watchdog.node.duties import NodeDuties
 
 _STOP_TIMEOUT_S = 5.0
 
@@ -171,7 +171,7 @@ class ProcessWatch:
         # Ranks alone: an engine's process has neighbours of its own to keep it.
         if self._box.path is None or self.identity.role != "trainer":
             return
-        from watchdog.node_duties import NodeDuties
+        from watchdog.node.duties import NodeDuties
 
         if self._is_stopping:
             return

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from watchdog.notices import notice_once
-from watchdog.recorder import OpenSection, active
+from watchdog.guest.notices import notice_once
+from watchdog.recording.recorder import OpenSection, active
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _OFF = ("", "0", "off", "false", "no")

@@ -34,7 +34,7 @@ def environ_without_watchdog(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _register() -> None:
     from watchdog.adapters.patching import register_all
-    from watchdog.import_hooks import when_imported
+    from watchdog.guest.import_hooks import when_imported
 
     when_imported("faulthandler", _on_faulthandler)
     when_imported("torch.distributed.distributed_c10d", _on_torch_distributed)
@@ -42,7 +42,7 @@ def _register() -> None:
 
 
 def _on_faulthandler(module: ModuleType) -> None:
-    from watchdog import host_timer
+    from watchdog.guest import host_timer
 
     host_timer.watch(module)
 

@@ -11,10 +11,10 @@ import time
 
 import pytest
 
-from watchdog import recorder as recorder_module
 from watchdog.adapters import torch_distributed
-from watchdog.blackbox import BlackBox
-from watchdog.recorder import Recorder
+from watchdog.blackbox.writing import BlackBox
+from watchdog.recording import recorder as recorder_module
+from watchdog.recording.recorder import Recorder
 from watchdog.section import phase, weight_sync
 
 ROUNDS, CALLS = 30, 300

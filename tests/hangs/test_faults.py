@@ -15,7 +15,7 @@ from _harness import END_WITHIN_S, Program, running, wait_for
 from test_hangs import check, expected_of, ranks_named
 
 from watchdog.exit_status import STALLED
-from watchdog.node_duties import sentinel_pid
+from watchdog.node.duties import sentinel_pid
 from watchdog.process_identity import started_ticks
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from _harness import Program, running, wait_for
 from test_faults import local_folder
 from test_hangs import ranks_named
 
-from watchdog.node_duties import sentinel_pid
+from watchdog.node.duties import sentinel_pid
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.rules import cases_of_memory as memory
 from watchdog.diagnosis import diagnose
+from watchdog.diagnosis.policy import cautious
 from watchdog.findings import Confidence, Finding
-from watchdog.policy import cautious
 from watchdog.rules import RULES
 from watchdog.rules.documentation import documentation
 

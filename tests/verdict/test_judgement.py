@@ -10,9 +10,9 @@ import pytest
 from tests.rules import stacks
 from tests.rules.building import engine, files, flags, live, log, position, rank, sample
 from watchdog.diagnosis import diagnose
+from watchdog.diagnosis.policy import admitted, yielding
 from watchdog.evidence import ActivitySample, Mark, Socket
 from watchdog.findings import Finding
-from watchdog.policy import admitted, yielding
 from watchdog.rules import RULES
 from watchdog.serialization import evidence_from_json
 from watchdog.situation import Situation

@@ -5,7 +5,7 @@ import pytest
 
 from watchdog import process_watch, section
 from watchdog.process_identity import process_identity
-from watchdog.recorder import FinishedSection, OpenSection, active
+from watchdog.recording.recorder import FinishedSection, OpenSection, active
 from watchdog.section import phase, weight_sync
 
 
@@ -112,7 +112,7 @@ def test_a_phase_outside_of_a_section_does_nothing(watch):
 
 def test_a_mark_that_fails_is_reported_once_and_swallowed(watch, monkeypatch, capfd):
     monkeypatch.setattr(active.recorder._box, "event", lambda *args, **kwargs: 1 / 0)
-    monkeypatch.setattr("watchdog.notices._said", set())
+    monkeypatch.setattr("watchdog.guest.notices._said", set())
 
     for _ in range(3):
         with weight_sync():

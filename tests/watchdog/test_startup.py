@@ -49,7 +49,7 @@ def test_a_program_that_is_no_rank_gets_no_thread_and_no_file(tmp_path):
 def test_a_rank_has_its_black_box_before_it_meets_the_others(tmp_path):
     program = (
         "import torch.distributed; from watchdog.process_watch import current_watch\n"
-        "from watchdog.blackbox import read_blackbox; box = current_watch()._box\n"
+        "from watchdog.blackbox.reading import read_blackbox; box = current_watch()._box\n"
         "print(read_blackbox(box.path).rank)"
     )
     on = {"MILES_WATCHDOG": "1", "MILES_WATCHDOG_DIR": str(tmp_path), "RANK": "3"}

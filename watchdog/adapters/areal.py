@@ -17,7 +17,7 @@ _REMOTE = "areal.infra.remote_inf_engine"
 
 
 def _connected(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     active_flags.record_tree(getattr(args[0], "config", None), type(args[0]).__name__)
 

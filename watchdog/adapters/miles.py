@@ -22,13 +22,13 @@ _ENGINE = "miles.backends.sglang_utils.sglang_engine"
 
 
 def _validated(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     active_flags.record(args[0] if args else kwargs["args"], "miles_validate_args")
 
 
 def _initialised(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     # Ray actors get the arguments of the driver, which validated them elsewhere.
     given = args[1] if len(args) > 1 else kwargs.get("args")
@@ -36,7 +36,7 @@ def _initialised(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) 
 
 
 def _provided(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     active_flags.defaults_from(result)
 

@@ -15,7 +15,7 @@ _ACTOR = "openrlhf.trainer.ray.ppo_actor"
 
 
 def _built(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     active_flags.record_tree(getattr(args[0], "args", None), "ActorPPOTrainer")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from watchdog.adapters import ADAPTERS
 from watchdog.adapters.hook import Hook
-from watchdog.import_hooks import when_imported
+from watchdog.guest.import_hooks import when_imported
 
 
 def register_all() -> None:
@@ -89,7 +89,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _say_missing(framework: str, hook: Hook) -> None:
-    from watchdog.notices import notice_once
+    from watchdog.guest.notices import notice_once
 
     # The ranks of a node run the same version: one of them says it.
     if os.environ.get("LOCAL_RANK", "0") != "0":

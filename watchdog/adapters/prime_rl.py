@@ -16,7 +16,7 @@ _OLD = "prime_rl.trainer.rl.broadcast"
 
 
 def _set_up(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     for given in (*args, *kwargs.values()):
         if hasattr(given, "type") and hasattr(given, "model_dump"):

@@ -14,7 +14,7 @@ FRAMEWORK = ""
 
 
 def _connected(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     active_flags.publish()
 

@@ -19,7 +19,7 @@ _CLIENT = f"{_BACKEND}.inference_servers.remote_inference_client"
 
 
 def _validated(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     active_flags.record_tree(args[0] if args else kwargs.get("cfg"), "validate_cfg")
 

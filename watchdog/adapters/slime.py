@@ -18,13 +18,13 @@ _ENGINE = "slime.backends.sglang_utils.sglang_engine"
 
 
 def _parsed(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     active_flags.record(result, "slime.utils.arguments.parse_args")
 
 
 def _initialised(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     given = args[1] if len(args) > 1 else kwargs.get("args")
     active_flags.record_if_none(given, "MegatronTrainRayActor.init")

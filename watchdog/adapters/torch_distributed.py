@@ -20,10 +20,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from watchdog.incident_worker import run_guarded
-from watchdog.notices import notice_once
+from watchdog.guest.notices import notice_once
+from watchdog.guest.worker import run_guarded
 from watchdog.process_watch import current_watch, ensure_started
-from watchdog.recorder import Recorder, active
+from watchdog.recording.recorder import Recorder, active
 
 _LOCAL = "use_local_synchronization"
 

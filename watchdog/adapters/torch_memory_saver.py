@@ -20,20 +20,20 @@ def _tag(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
 
 
 def _region(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import memory_ledger
+    from watchdog.recording import memory_ledger
 
     backup = args[2] if len(args) > 2 else kwargs.get("enable_cpu_backup", False)
     memory_ledger.region_used(_tag(args, kwargs) or memory_ledger.DEFAULT_TAG, bool(backup))
 
 
 def _paused(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import memory_ledger
+    from watchdog.recording import memory_ledger
 
     memory_ledger.paused(_tag(args, kwargs))
 
 
 def _resumed(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import memory_ledger
+    from watchdog.recording import memory_ledger
 
     memory_ledger.resumed(_tag(args, kwargs))
 

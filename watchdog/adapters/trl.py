@@ -17,7 +17,7 @@ _ASYNC = "trl.experimental.async_grpo"
 
 
 def _built(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     active_flags.record_tree(getattr(args[0], "args", None), type(args[0]).__name__)
 

@@ -15,7 +15,7 @@ _ROLLOUT = "verl.workers.rollout"
 
 
 def _built(args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> None:
-    from watchdog import active_flags
+    from watchdog.recording import active_flags
 
     active_flags.record_tree(args[1] if len(args) > 1 else kwargs.get("config"), "worker config")
 

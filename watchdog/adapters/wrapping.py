@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from watchdog.adapters.hook import Hook
-from watchdog.incident_worker import run_guarded
+from watchdog.guest.worker import run_guarded
 from watchdog.process_watch import current_watch
-from watchdog.recorder import active
+from watchdog.recording.recorder import active
 from watchdog.section import Section, phase
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from watchdog.attach.open_logs import LogsRead
-from watchdog.blackbox_reading import with_position
+from watchdog.blackbox.reading import with_position
 from watchdog.capture.target import Part
 from watchdog.discovery.boxes import Box
 from watchdog.discovery.connections import Connections

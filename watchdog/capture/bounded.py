@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
-from watchdog.own_threads import mark_this_thread
+from watchdog.guest.own_threads import mark_this_thread
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")

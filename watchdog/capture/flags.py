@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterable
 from dataclasses import replace
 
-from watchdog import flags_file
 from watchdog.capture.target import Part, Target
 from watchdog.evidence import Flag
 from watchdog.masking import mask_value
+from watchdog.recording import active_flags
+from watchdog.run import flags_file
 
 NAME = "flags"
 
@@ -23,7 +23,7 @@ def collect(target: Target) -> Part:
     """
     if not target.is_self:
         return Part()
-    own = importlib.import_module("watchdog.active_flags").snapshot()
+    own = active_flags.snapshot()
     return Part(flags=relevant(flags_file.completed(own, os.environ), looked_at()))
 
 
@@ -35,8 +35,9 @@ def relevant(flags: Iterable[Flag], names: frozenset[str]) -> tuple[Flag, ...]:
 
 def looked_at() -> frozenset[str]:
     """The names of all flags that some rule looks at: each rule module's `FLAGS`."""
-    rules = importlib.import_module("watchdog.rules").RULES
-    return frozenset(name for rule in rules for name in getattr(rule, "FLAGS", ()))
+    from watchdog import rules  # late: it takes long, and most processes never stall
+
+    return frozenset(name for rule in rules.RULES for name in getattr(rule, "FLAGS", ()))
 
 
 def _masked(flag: Flag) -> Flag:

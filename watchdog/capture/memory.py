@@ -6,10 +6,8 @@ read of one may be what hangs.
 
 from __future__ import annotations
 
-import importlib
-
 from watchdog.capture.target import Part, Target
-from watchdog.evidence import MemoryRegion
+from watchdog.recording import memory_ledger
 
 NAME = "memory"
 
@@ -18,7 +16,4 @@ def collect(target: Target) -> Part:
     """The regions of this process's pausable memory; of another process nothing."""
     if not target.is_self:
         return Part()
-    regions: tuple[MemoryRegion, ...] = tuple(
-        importlib.import_module("watchdog.memory_ledger").snapshot()
-    )
-    return Part(memory=regions)
+    return Part(memory=memory_ledger.snapshot())

@@ -6,10 +6,10 @@ import os
 import signal
 import time
 
-from watchdog import own_threads
 from watchdog.capture import proc
 from watchdog.capture.target import Part, Target
 from watchdog.evidence import ActivitySample, Gap, ProcessStatus, ThreadActivity
+from watchdog.guest import own_threads
 from watchdog.masking import mask_argv
 
 NAME = "process state"

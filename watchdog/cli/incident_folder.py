@@ -10,8 +10,8 @@ from typing import Any
 from watchdog.errors import UnusableInputError
 from watchdog.evidence import Evidence
 from watchdog.intake.sources import open_regular, regular_text
-from watchdog.recovery import ended_after_s, headline_of_ended
 from watchdog.reports.incident_info import IncidentInfo
+from watchdog.run.recovery import ended_after_s, headline_of_ended
 from watchdog.serialization import evidence_from_json
 
 _MAX_REPORT_BYTES = 64 * 2**20

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from watchdog.blackbox_reading import BlackBoxReading, read_blackbox
+from watchdog.blackbox.reading import BlackBoxReading, read_blackbox
 from watchdog.discovery.processes import Seen
 from watchdog.errors import UnusableInputError
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from watchdog.discovery.processes import Seen, ancestors
 from watchdog.discovery.titles import role_by_process_name
 from watchdog.evidence import Role
-from watchdog.run_roster import ENGINE_PROGRAM
+from watchdog.sentinel.run_roster import ENGINE_PROGRAM
 
 _TRAINING_PROGRAM = re.compile(r"(?:^|[./\w])(?:train|main_ppo|grpo|ppo|rl|sft)\w*(?:\.py)?(?: |$)")
 # What looks at a job is no part of it.

@@ -20,7 +20,7 @@ from watchdog.discovery.roles import is_watcher, is_wrapper, parts
 from watchdog.evidence import Process, Role
 from watchdog.masking import mask_argv
 from watchdog.process_identity import RUN_VARIABLE
-from watchdog.run_roster import Noted, missed, read_roster
+from watchdog.sentinel.run_roster import Noted, missed, read_roster
 
 _MAX_PROCESSES = 64
 _KEPT: tuple[Role, ...] = ("engine", "engine_worker", "driver")

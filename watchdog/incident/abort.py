@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from watchdog.blackbox_reading import read_blackbox
+from watchdog.blackbox.reading import read_blackbox
 from watchdog.capture import bounded
 from watchdog.errors import UnusableInputError
 from watchdog.exit_status import STALLED
 from watchdog.incident.members import Member
 from watchdog.process_identity import started_ticks
-from watchdog.stall_context import StallContext
+from watchdog.timing.stall_context import StallContext
 
 _POLL_S = 0.1
 

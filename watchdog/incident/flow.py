@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from watchdog import abort_order, masking
 from watchdog import capture as capture_package
+from watchdog import masking
 from watchdog.capture import SAMPLE_SOURCES, SOURCES, python_stacks
 from watchdog.capture.target import Part, Source, Target, combined
 from watchdog.discovery.jobs import Member
@@ -19,6 +19,7 @@ from watchdog.evidence import Evidence, Gap, StackSample
 from watchdog.exchange.meeting import Outcome
 from watchdog.exit_status import STALLED
 from watchdog.findings import Diagnosis, Verdict
+from watchdog.guest.notices import notice
 from watchdog.incident import abort, on_stall, other_nodes, rank_evidence, report, suspects
 from watchdog.incident.folder import RAW, REPORT, IncidentFolder, NothingWrittenError
 from watchdog.incident.leader import Leadership
@@ -26,9 +27,9 @@ from watchdog.incident.members import SILENT_AFTER_S, members_of
 from watchdog.incident.merge import Gathering
 from watchdog.incident.neighbours import Neighbours
 from watchdog.incident.size import fitting_json
-from watchdog.notices import notice
+from watchdog.sentinel import abort_order
 from watchdog.settings import Settings
-from watchdog.stall_context import StallContext
+from watchdog.timing.stall_context import StallContext
 
 _POLL_S = 0.2
 _TURN_S = 0.05

@@ -8,8 +8,8 @@ import stat
 from pathlib import Path
 
 from watchdog.capture import bounded
-from watchdog.incident_ids import slug
-from watchdog.substitute import is_too_long, substitute_root
+from watchdog.run.incident_ids import slug
+from watchdog.run.substitute import is_too_long, substitute_root
 
 _TIMEOUT_S = 5.0
 RAW = "raw"

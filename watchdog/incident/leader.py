@@ -13,7 +13,7 @@ import os
 import time
 from pathlib import Path
 
-from watchdog.own_descriptor import OwnDescriptor
+from watchdog.guest.own_descriptor import OwnDescriptor
 
 STALE_AFTER_S = 15.0
 

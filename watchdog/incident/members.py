@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from watchdog.blackbox_reading import BlackBoxReading, read_blackbox
+from watchdog.blackbox.reading import BlackBoxReading, read_blackbox
 from watchdog.capture import proc
 from watchdog.errors import UnusableInputError
-from watchdog.incident_ids import slug
 from watchdog.process_identity import started_ticks
-from watchdog.stall_context import StallContext
+from watchdog.run.incident_ids import slug
+from watchdog.timing.stall_context import StallContext
 
 COLLECTIVE = "collective"
 """The section's name when a collective on its own is late."""

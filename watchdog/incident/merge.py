@@ -15,9 +15,9 @@ from watchdog.evidence import Evidence, Process, Stall
 from watchdog.incident import rank_evidence
 from watchdog.incident.folder import RAW, IncidentFolder
 from watchdog.incident.members import Member, members_of
-from watchdog.sentinel import ENDING_SUFFIX
+from watchdog.sentinel.sentinel import ENDING_SUFFIX
 from watchdog.serialization import evidence_from_json
-from watchdog.stall_context import StallContext
+from watchdog.timing.stall_context import StallContext
 
 Capture = Callable[[Sequence[Target], Sequence[Source], float], dict[int, Part]]
 

@@ -12,8 +12,8 @@ from watchdog.discovery.jobs import Member
 from watchdog.discovery.run_processes import as_process, processes_of_run
 from watchdog.evidence import Evidence, Gap
 from watchdog.incident.members import members_of
-from watchdog.run_roster import FILE
-from watchdog.stall_context import StallContext
+from watchdog.sentinel.run_roster import FILE
+from watchdog.timing.stall_context import StallContext
 
 Capture = Callable[[Sequence[Target], Sequence[Source], float], dict[int, Part]]
 

@@ -11,7 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from watchdog.own_threads import signals_of_main_thread
+from watchdog.guest.own_threads import signals_of_main_thread
 
 _SHELL_CHARACTERS = re.compile(r"[|&;<>()$`\\*?\n~#{}\[\]]")
 _MAX_OUTPUT_BYTES = 1 << 20

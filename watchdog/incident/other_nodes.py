@@ -13,7 +13,7 @@ from watchdog.exchange.folder import FolderBoard
 from watchdog.exchange.meeting import Meeting, Outcome, held
 from watchdog.exchange.store import default_store_board
 from watchdog.incident.members import members_of
-from watchdog.stall_context import StallContext
+from watchdog.timing.stall_context import StallContext
 
 FOLDER = "exchange"
 ABORT = "abort"

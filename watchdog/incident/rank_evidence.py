@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from watchdog.blackbox_reading import BlackBoxReading, read_blackbox, with_position
+from watchdog.blackbox.reading import BlackBoxReading, read_blackbox, with_position
 from watchdog.capture.target import Part
 from watchdog.errors import UnusableInputError
 from watchdog.evidence import Evidence, Gap, Process, Role, Stall
 from watchdog.incident.members import Member
-from watchdog.stall_context import StallContext
+from watchdog.timing.stall_context import StallContext
 
 
 def of_this_process(context: StallContext, part: Part) -> Evidence:

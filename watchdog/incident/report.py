@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from watchdog.evidence import Evidence
 from watchdog.incident.folder import EVIDENCE, REPORT, IncidentFolder, NothingWrittenError
 from watchdog.incident.size import fitting_json
-from watchdog.recovery import ended_after_s
-from watchdog.stall_context import StallContext
+from watchdog.run.recovery import ended_after_s
+from watchdog.timing.stall_context import StallContext
 
 if TYPE_CHECKING:
     from watchdog.findings import Diagnosis

@@ -9,9 +9,9 @@ from typing import Any
 
 from watchdog.evidence import Evidence, Process
 from watchdog.findings import Diagnosis, Finding
-from watchdog.recovery import headline_of_ended
 from watchdog.reports import wording
 from watchdog.reports.incident_info import IncidentInfo
+from watchdog.run.recovery import headline_of_ended
 
 FILE_NAME = "report.json"
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from watchdog.evidence import Evidence
 from watchdog.findings import Diagnosis
-from watchdog.recovery import line_of_ended
 from watchdog.reports import wording
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.limits import STEPS, Limits
@@ -20,6 +19,7 @@ from watchdog.reports.printable import (
     one_line,
 )
 from watchdog.reports.stack_text import culprit_details, group_stacks
+from watchdog.run.recovery import line_of_ended
 
 if TYPE_CHECKING:
     from jinja2 import Template

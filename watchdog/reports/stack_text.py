@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
-from watchdog import own_threads
 from watchdog.evidence import Evidence, Frame, Process, ThreadActivity, ThreadStack
 from watchdog.findings import Diagnosis
+from watchdog.guest import own_threads
 from watchdog.reports import wording
 from watchdog.reports.history import history_lines
 from watchdog.reports.limits import Limits

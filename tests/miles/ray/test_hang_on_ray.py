@@ -5,7 +5,6 @@ import json
 import pytest
 
 pytest.importorskip("ray", exc_type=ImportError)
-pytest.importorskip("watchdog.blackbox", exc_type=ImportError)
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 

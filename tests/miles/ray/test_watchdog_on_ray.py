@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from watchdog.blackbox.reading import read_blackbox
+
 pytest.importorskip("ray", exc_type=ImportError)
-blackbox = pytest.importorskip("watchdog.blackbox", exc_type=ImportError)
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
@@ -21,7 +22,7 @@ def test_each_rank_records_its_syncs_and_a_healthy_run_leaves_one_line_for_each(
     )
     run.wait_for("rollout 2 ")
     boxes = sorted(tmp_path.glob("reports/*/ranks/*.blackbox"))
-    readings = [blackbox.read_blackbox(box) for box in boxes]
+    readings = [read_blackbox(box) for box in boxes]
     status = run.finish()
 
     assert [reading.identity["rank"] for reading in readings] == [0, 1]

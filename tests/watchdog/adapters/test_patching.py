@@ -3,9 +3,9 @@ import types
 
 import pytest
 
-from watchdog import notices
 from watchdog.adapters import ADAPTERS, patching
 from watchdog.adapters.hook import Hook, phases, section
+from watchdog.guest import notices
 
 
 def module_with(**attributes):

@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import json, os, sys, time
 import torch, torch.distributed as dist
-from watchdog.blackbox import position, read_blackbox
+from watchdog.blackbox.reading import position, read_blackbox
 from watchdog.section import phase, weight_sync
 
 from datetime import timedelta
@@ -41,7 +41,7 @@ with weight_sync():
 pid = os.fork()
 if pid == 0:
     from watchdog.process_watch import current_watch
-    from watchdog.recorder import active
+    from watchdog.recording.recorder import active
     with weight_sync():
         phase("in the child")
     ok = current_watch() is None or current_watch().identity.pid == os.getpid()

@@ -3,11 +3,11 @@ import inspect
 
 import pytest
 
-from watchdog import recorder as recorder_module
 from watchdog.adapters.hook import Hook
 from watchdog.adapters.wrapping import wrapped
-from watchdog.blackbox import BlackBox
-from watchdog.recorder import Recorder
+from watchdog.blackbox.writing import BlackBox
+from watchdog.recording import recorder as recorder_module
+from watchdog.recording.recorder import Recorder
 
 READ = Hook("m", "f", "phase", "read_weights")
 

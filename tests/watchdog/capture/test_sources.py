@@ -10,6 +10,7 @@ import types
 import pytest
 
 from watchdog import capture as capture_package
+from watchdog import rules
 from watchdog.capture import (
     SOURCES,
     Target,
@@ -27,6 +28,7 @@ from watchdog.capture import (
 )
 from watchdog.capture.target import Part, combined
 from watchdog.evidence import Flag, Gap, MemoryRegion
+from watchdog.recording import active_flags, memory_ledger
 
 
 def wait_until(condition, timeout_s=10):
@@ -217,14 +219,10 @@ def test_only_flags_that_matter_are_kept_and_secrets_masked():
 def test_flags_and_memory_come_from_what_was_registered(monkeypatch):
     region = MemoryRegion("param_buffer", "paused_without_copy", 4096)
     rule = types.SimpleNamespace(FLAGS=("looked_at",))
-    fakes = {
-        "active_flags": {"snapshot": lambda: (Flag("looked_at", 0, 0), Flag("other", 0, 0))},
-        "memory_ledger": {"snapshot": lambda: [region]},
-        "rules": {"RULES": (rule,)},
-    }
-    for name, contents in fakes.items():
-        module = types.SimpleNamespace(**contents)
-        monkeypatch.setitem(sys.modules, f"watchdog.{name}", module)
+    both = (Flag("looked_at", 0, 0), Flag("other", 0, 0))
+    monkeypatch.setattr(active_flags, "snapshot", lambda: both)
+    monkeypatch.setattr(memory_ledger, "snapshot", lambda: (region,))
+    monkeypatch.setattr(rules, "RULES", (rule,))
 
     part = capture([Target(os.getpid())], [flags, memory])[os.getpid()]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from watchdog.discovery.run_processes import members_of_run, with_ended
-from watchdog.run_roster import Noted
+from watchdog.sentinel.run_roster import Noted
 
 RUN = {"MILES_WATCHDOG_RUN": "r"}
 NOW_S = 1000.0
@@ -56,7 +56,7 @@ def test_another_run_and_the_watchdogs_own_processes_do_not(node):
     job(node)
     node.add(40, ENGINE, MILES_WATCHDOG_RUN="another")
     node.add(41, "python -I -S -c code miles-watchdog-sentinel /a /b []", **RUN)
-    node.add(42, "python -m watchdog.speaker /a /b", 41, **RUN)
+    node.add(42, "python -m watchdog.node.speaker /a /b", 41, **RUN)
     node.add(43, "python /bin/py-spy dump", 42, **RUN)
 
     assert keys(node) == {10: "launcher"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from watchdog.node_duties import sentinel_pid
+from watchdog.node.duties import sentinel_pid
 
 WAYS = ("wait_in_barrier", "hold_the_gil", "never_arrives")
 

@@ -14,7 +14,7 @@ from watchdog.incident import Seams, first_sample, handle_stall
 from watchdog.process_identity import process_identity
 from watchdog.serialization import evidence_from_json
 from watchdog.settings import Settings
-from watchdog.stall_context import StallContext
+from watchdog.timing.stall_context import StallContext
 
 
 def sample(function, source="py-spy"):
@@ -181,7 +181,7 @@ def test_a_rank_of_which_nothing_came_is_looked_at_from_outside(context, world, 
     process = start(
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from watchdog.blackbox import BlackBox\n"
+        "from watchdog.blackbox.writing import BlackBox\n"
         "from watchdog.process_identity import process_identity\n"
         "identity = process_identity({'RANK': '1', 'WORLD_SIZE': '2'}).as_json()\n"
         "box = BlackBox.create(Path(sys.argv[1]), identity | {'role': 'trainer'})\n"

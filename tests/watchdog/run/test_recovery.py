@@ -1,0 +1,76 @@
+"""A stall that ended after all is told so by every report of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from watchdog.cli.incident_folder import load_incident, runs_below
+from watchdog.diagnosis import diagnose
+from watchdog.evidence import Evidence
+from watchdog.reports import REPORTS, IncidentInfo
+from watchdog.run.recovery import ended_after_s, note_end
+from watchdog.serialization import evidence_to_json
+
+
+@pytest.fixture
+def incident(tmp_path):
+    folder = tmp_path / "run" / "incidents" / "weight_sync-0003"
+    folder.mkdir(parents=True)
+    evidence = Evidence("watchdog")
+    (folder / "evidence.json").write_text(evidence_to_json(evidence))
+    info = IncidentInfo(folder.name, "run", str(folder), 1.0)
+    for name, file in (("json", "report.json"), ("markdown", "report.md")):
+        (folder / file).write_text(REPORTS[name].render(evidence, diagnose(evidence), info))
+    return folder
+
+
+def test_the_reports_that_lie_there_say_how_long_it_took(incident):
+    note_end(incident, 12.4)
+    note_end(incident, 9.0)  # another rank's
+
+    report = json.loads((incident / "report.json").read_text())
+    lines = (incident / "report.md").read_text().splitlines()
+    assert report["headline"].endswith("; ended after all, after 12 s")
+    assert report["headline"].count("ended after all") == 1
+    assert report["incident"]["ended_after_s"] == 12.4
+    assert lines[0].startswith("# ")
+    assert lines[2].startswith("**Ended after all**, after 12 s")
+    assert sum(line.startswith("**Ended after all**") for line in lines) == 1
+
+
+def test_what_is_read_back_later_says_it_too(incident, tmp_path):
+    (incident / "recovered.jsonl").write_text('{"duration_s": 12.4}\nnot json\n{"duration_s": 3}\n')
+
+    evidence, info = load_incident(incident)
+    (run,) = runs_below(tmp_path)
+
+    assert info.ended_after_s == 12.4
+    assert "ended after all, after 12 s" in run.incidents[0].headline
+    assert "**Ended after all**" in REPORTS["markdown"].render(evidence, diagnose(evidence), info)
+
+
+def test_a_stall_that_did_not_end_is_told_as_it_was(incident, tmp_path):
+    (incident / "failed.jsonl").write_text('{"duration_s": 12.4, "raised": "RuntimeError"}\n')
+
+    (run,) = runs_below(tmp_path)
+
+    assert ended_after_s(incident) is None
+    assert "ended after all" not in run.incidents[0].headline
+
+
+@pytest.mark.parametrize("text", ["", "[", "[1]", "null", "[" * 100_000])
+def test_a_report_that_cannot_be_read_is_left_alone(incident, text):
+    (incident / "report.json").write_text(text)
+
+    note_end(incident, 12.4)
+
+    assert (incident / "report.json").read_text() == text
+    assert not list(incident.glob(".report*"))
+
+
+def test_nothing_is_made_where_no_report_is(tmp_path):
+    note_end(tmp_path, 12.4)
+
+    assert list(tmp_path.iterdir()) == []

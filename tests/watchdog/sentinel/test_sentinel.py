@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from watchdog.blackbox.writing import BlackBox
+from watchdog.node.duties import sentinel_command, sentinel_pid
+from watchdog.process_identity import process_identity, started_ticks
+from watchdog.sentinel.sentinel import ABORT, LOCK, Sentinel
+
+# A rank that is in a section since ever, and whose watchdog thread beat once.
+RANK = """
+import os, sys, time
+from pathlib import Path
+from watchdog.blackbox.writing import BlackBox
+from watchdog.process_identity import process_identity
+rank, beat_s = int(sys.argv[2]), float(sys.argv[3])
+identity = process_identity({}, rank=rank, world_size=2).as_json()
+box = BlackBox.create(Path(sys.argv[1]) / f"{rank}.blackbox", identity)
+box.heartbeat(beat_s)
+box.section(box.text("weight_sync"), 0, 1, 1.0, 1.0, 5.0, 0)
+print("ready", flush=True)
+for line in sys.stdin:
+    if line == "end\\n":
+        box.exited()
+        break
+"""
+
+
+@pytest.fixture
+def folders(tmp_path):
+    local, run_folder = tmp_path / "shm" / "run", tmp_path / "dir" / "run"
+    local.mkdir(parents=True)
+    (run_folder / "ranks").mkdir(parents=True)
+    return local, run_folder
+
+
+@pytest.fixture
+def sentinel(folders, tmp_path):
+    """A sentinel whose speaker writes down whom it is to speak for; ticked by hand."""
+    local, run_folder = folders
+    spoken = tmp_path / "spoken"
+    speaker = ["/bin/sh", "-c", f'echo "$0" >> {spoken}']
+    sentinel = Sentinel(str(local), str(run_folder), speaker)
+    assert sentinel.take_lock()
+    return sentinel
+
+
+def end(process, how=None):
+    if how is None:
+        process.stdin.write("end\n")
+        process.stdin.flush()
+    else:
+        process.send_signal(how)
+    process.wait(20)
+
+
+def run_to_end(sentinel, start_s: float) -> None:
+    """Tick as fast as it goes, an hour of its time at most."""
+    now_s = start_s
+    while sentinel.tick(now_s):
+        now_s += 1.0
+        assert now_s < start_s + 3600
+    sentinel._clear_up()
+
+
+def test_it_writes_down_how_a_rank_was_killed(start, folders, sentinel):
+    local, run_folder = folders
+    rank = start(RANK, local, 0, time.monotonic())
+    sentinel.tick(time.monotonic())
+
+    end(rank, signal.SIGKILL)
+    run_to_end(sentinel, time.monotonic())
+
+    ending = json.loads((run_folder / "ranks" / "0.ending").read_text())
+    assert ending["pid"] == rank.pid
+    assert "signal 9" in ending["text"] or "not known" in ending["text"]
+
+
+def test_the_box_of_a_killed_rank_stays_in_the_run_folder_and_not_in_memory(
+    start, folders, sentinel
+):
+    local, run_folder = folders
+    rank = start(RANK, local, 0, time.monotonic())
+    sentinel.tick(time.monotonic())
+
+    end(rank, signal.SIGKILL)
+    run_to_end(sentinel, time.monotonic())
+
+    assert (run_folder / "ranks" / "0.blackbox").stat().st_size > 0
+    assert not local.exists()
+
+
+def test_nothing_is_left_of_a_run_that_ended_well(start, folders, sentinel):
+    local, run_folder = folders
+    rank = start(RANK, local, 0, time.monotonic())
+    sentinel.tick(time.monotonic())
+
+    end(rank)
+    run_to_end(sentinel, time.monotonic())
+
+    assert not local.exists()
+    assert not run_folder.exists()
+
+
+def test_it_goes_on_while_one_rank_lives(start, folders, sentinel):
+    local, _ = folders
+    first, second = (start(RANK, local, rank, time.monotonic()) for rank in (0, 1))
+    sentinel.tick(time.monotonic())
+
+    end(first)
+
+    assert sentinel.tick(time.monotonic() + 10)
+    end(second)
+    assert not sentinel.tick(time.monotonic() + 20)
+
+
+def test_it_speaks_once_for_ranks_that_all_are_silent(start, folders, sentinel, tmp_path):
+    local, _ = folders
+    ranks = [start(RANK, local, rank, 1.0) for rank in (0, 1)]
+    now_s = time.monotonic()
+    for second in range(5):
+        sentinel.tick(now_s + second)
+
+    for rank in ranks:
+        end(rank)
+    run_to_end(sentinel, now_s)
+
+    spoken = (tmp_path / "spoken").read_text().split()
+    assert spoken == [str(local / "0.blackbox")] or spoken == [str(local / "1.blackbox")]
+
+
+def test_it_does_not_speak_for_ranks_of_a_run_that_is_being_ended(
+    start, folders, sentinel, tmp_path
+):
+    local, _ = folders
+    rank = start(RANK, local, 0, 1.0)
+    (local / ABORT).write_text(json.dumps({"by": 1, "others": []}))
+    now_s = time.monotonic()
+    sentinel.tick(now_s)
+
+    end(rank)
+    run_to_end(sentinel, now_s)
+
+    assert not (tmp_path / "spoken").exists()
+
+
+def test_a_watchdog_thread_that_never_came_to_run_is_silent_too(start, folders, sentinel, tmp_path):
+    local, _ = folders
+    rank = start(RANK, local, 0, 0.0)
+    now_s = time.monotonic()
+    sentinel.tick(now_s)
+
+    end(rank)
+    run_to_end(sentinel, now_s)
+
+    assert (tmp_path / "spoken").read_text().split() == [str(local / "0.blackbox")]
+
+
+def test_it_leaves_the_word_to_a_rank_that_can_speak(start, folders, sentinel, tmp_path):
+    local, _ = folders
+    now_s = time.monotonic()
+    silent, able = start(RANK, local, 0, 1.0), start(RANK, local, 1, now_s)
+    sentinel.tick(now_s)
+
+    for rank in (silent, able):
+        end(rank)
+    run_to_end(sentinel, now_s)
+
+    assert not (tmp_path / "spoken").exists()
+
+
+def test_it_ends_ranks_that_were_told_to_end_and_cannot(start, folders, sentinel):
+    local, _ = folders
+    rank = start(RANK, local, 0, time.monotonic())
+    (local / ABORT).write_text(json.dumps({"by": 1, "others": []}))
+    os.utime(local / ABORT, (0, 0))
+
+    sentinel.tick(time.monotonic())
+
+    assert rank.wait(20) == -signal.SIGKILL
+
+
+def test_it_does_not_end_a_process_that_only_has_the_number_of_an_engine(folders, sentinel):
+    local, _ = folders
+    bystander = subprocess.Popen(["sleep", "60"])
+    try:
+        order = {"by": 1, "others": [[bystander.pid, started_ticks(bystander.pid) + 1]]}
+        (local / ABORT).write_text(json.dumps(order))
+        os.utime(local / ABORT, (0, 0))
+
+        sentinel.tick(time.monotonic())
+
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait(20)
+
+
+def test_a_node_has_one(folders, sentinel):
+    local, run_folder = folders
+
+    assert not Sentinel(str(local), str(run_folder), []).take_lock()
+
+
+def test_another_one_may_follow_a_dead_one(folders):
+    local, run_folder = folders
+    process = subprocess.Popen(sentinel_command(local, run_folder))
+    until_locked(local)
+    assert sentinel_pid(local) == process.pid
+
+    process.kill()
+    process.wait(20)
+
+    assert sentinel_pid(local) is None
+    assert Sentinel(str(local), str(run_folder), []).take_lock()
+
+
+def until_locked(local: Path) -> None:
+    deadline_s = time.monotonic() + 30
+    while sentinel_pid(local) is None:
+        assert time.monotonic() < deadline_s, "no sentinel within 30 s"
+        os.sched_yield()
+
+
+def test_one_that_is_stuck_is_ended(folders):
+    local, run_folder = folders
+    process = subprocess.Popen(sentinel_command(local, run_folder))
+    until_locked(local)
+    process.send_signal(signal.SIGSTOP)
+    os.utime(local / LOCK, (0, 0))
+
+    assert sentinel_pid(local) is None
+
+    assert process.wait(20) == -signal.SIGKILL
+
+
+def test_it_has_less_than_15_mb_to_itself(start, folders):
+    local, run_folder = folders
+    ranks = [start(RANK, local, rank, time.monotonic()) for rank in range(2)]
+    process = subprocess.Popen(sentinel_command(local, run_folder))
+    until_locked(local)
+    try:
+        lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
+    finally:
+        for rank in ranks:
+            end(rank)
+        process.wait(30)
+    fields = {line.split(":")[0]: line.split()[1] for line in lines[1:]}
+    own_kb = int(fields["Private_Clean"]) + int(fields["Private_Dirty"])
+
+    assert own_kb < 15_000
+    assert int(fields["Rss"]) < 15_000
+
+
+def test_a_look_at_eight_ranks_costs_less_than_a_thousandth_of_the_time_between_looks(
+    folders, sentinel
+):
+    local, _ = folders
+    for rank in range(8):
+        identity = process_identity({}, rank=rank, world_size=8).as_json()
+        box = BlackBox.create(local / f"{rank}.blackbox", identity)
+        box.heartbeat(time.monotonic())
+    sentinel.tick(time.monotonic())
+    costs_s = []
+    for _ in range(50):
+        before_s = time.process_time()
+        sentinel.tick(time.monotonic())
+        costs_s.append(time.process_time() - before_s)
+
+    assert statistics.median(costs_s) < 0.001
+
+
+def test_it_needs_nothing_beyond_the_standard_library():
+    code = (
+        "import json, sys; import watchdog.sentinel.sentinel; "
+        "print(json.dumps([m for m in sys.modules if m.startswith('watchdog.')]))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        capture_output=True, text=True, timeout=60, check=True,
+        env={"PYTHONPATH": str(Path(__file__).parents[3])},
+    )  # fmt: skip
+
+    assert set(json.loads(said.stdout)) == {
+        "watchdog.blackbox",
+        "watchdog.blackbox.layout",
+        "watchdog.sentinel",
+        "watchdog.sentinel.sentinel",
+        "watchdog.sentinel.endings",
+        "watchdog.sentinel.run_roster",
+    }

@@ -1,0 +1,176 @@
+"""What each rank does for its node: keeps a sentinel, answers other nodes, ends when told to.
+
+One thread a rank, twice a second. Of the ranks of a node one, whoever holds a lock, is the
+node's correspondent: it writes on the board where the ranks of the node are, and answers when
+another node asks for an incident that this node has not noticed itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from watchdog.guest.notices import has_standard_error, notice, notice_once
+from watchdog.guest.own_descriptor import above_standard
+from watchdog.guest.own_threads import mark_this_thread
+from watchdog.guest.worker import run_guarded
+from watchdog.process_identity import ProcessIdentity, started_ticks
+from watchdog.sentinel import abort_order, sentinel
+from watchdog.settings import Settings
+
+if TYPE_CHECKING:
+    from watchdog.node.correspondent import Correspondent
+
+THREAD_NAME = "weight-sync-watchdog-node"
+_TICK_S = 0.5
+_LOOK_AT_SENTINEL_EVERY = 4
+# A sentinel that cannot start is not started for ever.
+_MAX_STARTS = 20
+# In hundredths of a second; a busy machine takes long to start a Python.
+_DETACHED_WITHIN_TICKS = 300
+
+
+class NodeDuties:
+    """The thread.
+
+    Args:
+        settings: All settings.
+        identity: Says what is known about this process by now.
+        box: This rank's black box on this host.
+        run_folder: `<dir>/<run>`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        identity: Callable[[], ProcessIdentity],
+        box: Path,
+        run_folder: Path,
+    ) -> None:
+        self._settings, self._identity = settings, identity
+        self._box, self._local, self._run_folder = box, box.parent, run_folder
+        self._correspondent: Correspondent | None = None
+        self._children: list[int] = []
+        self._num_starts = 0
+        self._num_ticks = 0
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread; it never keeps the process alive."""
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 1.0) -> None:
+        """End the thread; an answer that it is writing gets so long (s)."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+
+    def tick(self) -> None:
+        """Do what is to be done now."""
+        if abort_order.is_ordered(self._local):
+            from watchdog.incident.abort import end_this_process
+
+            notice("another rank's watchdog ends the job: this rank ends too")
+            end_this_process()
+        if self._num_ticks % _LOOK_AT_SENTINEL_EVERY == 0:
+            self._children = [pid for pid in self._children if not sentinel.has_ended(pid)]
+            self._keep_sentinel()
+        self._num_ticks += 1
+        if self._has_other_nodes():
+            self._correspond()
+
+    def _has_other_nodes(self) -> bool:
+        # By name: reading all boxes would be work for nothing in most jobs.
+        names = (path.stem for path in self._local.glob(f"*{sentinel.BOX_SUFFIX}"))
+        return sum(name.isdigit() for name in names) < (self._identity().world_size or 0)
+
+    def _correspond(self) -> None:
+        if self._correspondent is None:
+            # Late, since what it imports is much for a job of one node.
+            from watchdog.node.correspondent import Correspondent
+
+            self._correspondent = Correspondent(
+                self._settings, self._identity, self._box, self._run_folder
+            )
+        self._correspondent.tick()
+
+    def _run(self) -> None:
+        mark_this_thread()
+        # The first one quickly: a rank may be killed in its first second.
+        while True:
+            run_guarded(self.tick)
+            if self._stopping.wait(_TICK_S):
+                return
+
+    def _keep_sentinel(self) -> None:
+        holder = sentinel_pid(self._local)
+        if holder is not None:
+            return
+        if self._num_starts >= _MAX_STARTS:
+            notice_once("sentinel", "the sentinel of this node cannot be kept alive")
+            return
+        self._num_starts += 1
+        command = sentinel_command(self._local, self._run_folder, detached=True)
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        # It gets nothing of this process but its standard error, and survives its signals.
+        null = above_standard(os.open(os.devnull, os.O_RDWR))
+        error = 2 if has_standard_error() else null
+        actions = [(os.POSIX_SPAWN_DUP2, *pair) for pair in ((null, 0), (error, 1), (error, 2))]
+        try:
+            pid = os.posix_spawn(
+                command[0], command, environment, file_actions=actions, setsid=True, setsigmask=()
+            )
+        finally:
+            os.close(null)
+        # It leaves the sentinel behind and ends at once: this process has no child for long.
+        for _ in range(_DETACHED_WITHIN_TICKS):
+            if sentinel.has_ended(pid):
+                return
+            self._stopping.wait(0.01)
+        self._children.append(pid)
+
+
+def sentinel_command(local: Path, run_folder: Path, *, detached: bool = False) -> list[str]:
+    """Command line that starts a sentinel without `site` and the packages that it would find.
+
+    Args:
+        local: Folder of the node's black boxes, on this host.
+        run_folder: `<dir>/<run>`.
+        detached: Whether the process that is started only leaves the sentinel behind, as nobody's
+            child: a host may wait until it has no child any more.
+    """
+    root = Path(sentinel.__file__).parents[1]
+    # The package by hand: its own file is not ours alone, and needs modules that cost memory.
+    code = "import os; os.fork() and os._exit(0); " if detached else ""
+    code += (
+        "import sys, types; package = types.ModuleType('watchdog'); "
+        f"package.__path__ = [{str(root)!r}]; sys.modules['watchdog'] = package; "
+        "from watchdog.sentinel.sentinel import main; main(sys.argv[2:])"
+    )
+    speaker = [sys.executable, "-m", "watchdog.node.speaker", str(run_folder)]
+    arguments = ["miles-watchdog-sentinel", str(local), str(run_folder), json.dumps(speaker)]
+    return [sys.executable, "-I", "-S", "-c", code, *arguments]
+
+
+def sentinel_pid(local: Path) -> int | None:
+    """The sentinel of the node, `None` where none is there. One that is stuck is ended."""
+    path = local / sentinel.LOCK
+    try:
+        pid, ticks = map(int, path.read_text().split())
+        silent_s = time.time() - path.stat().st_mtime
+    except (OSError, ValueError):
+        return None
+    if started_ticks(pid) != ticks:
+        return None
+    if silent_s > sentinel.STALE_AFTER_S:
+        sentinel.kill(pid)
+        return None
+    return pid

@@ -1,0 +1,1 @@
+"""What is written down while training runs: marks, collectives, groups, flags, memory."""

@@ -1,0 +1,1 @@
+"""The files of one run, and what they are called."""

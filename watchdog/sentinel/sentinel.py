@@ -1,0 +1,334 @@
+"""The process beside the ranks of a node: it sees what no thread of theirs can tell.
+
+One a node and run. It maps the black boxes of the node, looks at them once a second, and holds a
+descriptor of each process, so that it learns at once of its end and of how it ended. Where all
+the ranks of its node have gone silent in a section that is past its deadline, it starts a
+speaker, which reports for them. It ends with the last process of the run on this node, and
+clears up what processes that were killed could not.
+
+It has to stay small: standard library only, nothing of `watchdog` but what says so too, and the
+work that needs more is done by a child that ends again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import mmap
+import os
+import select
+import signal
+import time
+
+from watchdog.blackbox import layout
+from watchdog.sentinel import endings, run_roster
+
+LOCK = "sentinel.lock"
+ABORT = "abort.json"
+ENDING_SUFFIX = ".ending"
+BOX_SUFFIX = ".blackbox"
+TICK_S = 1.0
+# Nobody may hold the lock for longer without a sign of life (s).
+STALE_AFTER_S = 15.0
+# A watchdog thread beats every second at least.
+_SILENT_AFTER_S = 3.0
+# Ranks that can speak have so long to do it (s).
+_GRACE_S = 2.0
+_FIRST_BOX_WITHIN_S = 60.0
+_ABORT_GRACE_S = 4.0
+# How a process ended may be told only once its parent has asked.
+_ENDING_WITHIN_S = 3.0
+
+
+class Box:
+    """One process of the node, through its black box.
+
+    Attributes:
+        name: Its name in `ranks/`: the rank, or role and pid.
+        pid: Its process id.
+        ticks: When it started (clock ticks since boot).
+        descriptor: Readable once it has ended; -1 where there is none.
+        ended_s: When its end was seen (monotonic, s), `None` before.
+        is_settled: Whether all is done about its end.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.name = os.path.basename(path)[: -len(BOX_SUFFIX)]
+        with open(path, "rb") as file:
+            self._memory = mmap.mmap(file.fileno(), layout.SIZE, prot=mmap.PROT_READ)
+        self.inode = os.stat(path).st_ino
+        identity = self._identity()
+        self.pid = int(str(identity["pid"]))
+        self.ticks = int(str(identity["pid_started_ticks"]))
+        self.is_rank = identity.get("role") == "trainer" and identity.get("rank") is not None
+        self.descriptor = endings.open_process(self.pid, self.ticks)
+        self.ended_s: float | None = None
+        self.is_settled = False
+        self.spoken_for: tuple[int, int] | None = None
+
+    @property
+    def has_exited(self) -> bool:
+        """Whether it said itself that it ends."""
+        return bool(layout.STATE.unpack_from(self._memory, layout.STATE_AT)[0] == layout.EXITED)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process still is."""
+        return endings.start_ticks(self.pid) == self.ticks
+
+    def is_silent(self, now_s: float) -> bool:
+        """Whether its watchdog thread does not run, or never came to."""
+        (beat_s,) = layout.HEARTBEAT.unpack_from(self._memory, layout.HEARTBEAT_AT)
+        return bool(now_s - beat_s > _SILENT_AFTER_S)
+
+    def late_section(self, now_s: float) -> tuple[int, int] | None:
+        """Text number and index of a section that is past its deadline, else `None`."""
+        values = layout.SECTION.unpack_from(self._memory, layout.SECTION_AT)
+        name, _, index, began_s, _, deadline_s = values[1:7]
+        is_whole = values[0] == values[-1]
+        is_late = is_whole and name and now_s > began_s + deadline_s + _GRACE_S
+        return (int(name), int(index)) if is_late else None
+
+    def close(self) -> None:
+        """Let go of the descriptor and the map."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        self._memory.close()
+
+    def _identity(self) -> dict[str, object]:
+        (length,) = layout.IDENTITY_LENGTH.unpack_from(self._memory, layout.IDENTITY_AT)
+        start = layout.IDENTITY_AT + layout.IDENTITY_LENGTH.size
+        data = bytes(self._memory[start : start + length])
+        return dict(json.loads(data))
+
+
+class Sentinel:
+    """The loop.
+
+    Args:
+        local: Folder of the node's black boxes, on this host.
+        run_folder: `<dir>/<run>`.
+        speaker: Command that reports for a rank; the path of its box is appended.
+    """
+
+    def __init__(self, local: str, run_folder: str, speaker: list[str]) -> None:
+        self._local, self._run_folder, self._speaker = local, run_folder, speaker
+        self._boxes: dict[str, Box] = {}
+        run = os.path.basename(run_folder)
+        self._roster = run_roster.Roster(os.path.join(local, run_roster.FILE), run)
+        self._children: set[int] = set()
+        self._began_s = time.monotonic()
+        self._has_seen_box = False
+        self._lock = -1
+
+    def take_lock(self) -> bool:
+        """Become the sentinel of the node; false if there is one."""
+        path = os.path.join(self._local, LOCK)
+        try:
+            self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        os.ftruncate(self._lock, 0)
+        os.write(self._lock, f"{os.getpid()} {endings.start_ticks(os.getpid())}".encode())
+        # A lock file that was replaced meanwhile guards nothing.
+        try:
+            return os.stat(path).st_ino == os.fstat(self._lock).st_ino
+        except OSError:
+            return False
+
+    def run(self) -> None:
+        """Watch until the last process has ended, then clear up."""
+        while self.tick(time.monotonic()):
+            alive = [b.descriptor for b in self._boxes.values() if self._is_watched(b)]
+            poll = select.poll()
+            for descriptor in alive:
+                poll.register(descriptor, select.POLLIN)
+            poll.poll(TICK_S * 1000)
+        self._clear_up()
+
+    def tick(self, now_s: float) -> bool:
+        """Look once; returns whether there is anything left to look at."""
+        os.utime(self._lock)
+        self._find_boxes()
+        for box in self._boxes.values():
+            if not box.is_settled:
+                self._look_at_end(box, now_s)
+        ranks = [box.pid for box in self._boxes.values() if box.is_rank and not box.is_settled]
+        self._roster.look(now_s, ranks)
+        self._speak(now_s)
+        self._abort()
+        self._children -= {pid for pid in self._children if has_ended(pid)}
+        if not self._has_seen_box:
+            return now_s < self._began_s + _FIRST_BOX_WITHIN_S
+        # A speaker that still writes needs its sentinel no more, but the boxes that it reads.
+        return bool(self._children) or not all(box.is_settled for box in self._boxes.values())
+
+    def _is_watched(self, box: Box) -> bool:
+        return box.descriptor >= 0 and box.ended_s is None
+
+    def _find_boxes(self) -> None:
+        try:
+            found = {e.name: e for e in os.scandir(self._local) if e.name.endswith(BOX_SUFFIX)}
+        except OSError:
+            found = {}
+        for name, entry in found.items():
+            known = self._boxes.get(name)
+            if known is not None and known.inode == entry.inode():
+                continue
+            try:
+                box = Box(entry.path)
+            except (OSError, ValueError, KeyError, TypeError):
+                continue  # being written, or gone again: there is a next time
+            if known is not None:
+                known.close()
+            self._boxes[name] = box
+            self._has_seen_box = True
+
+    def _look_at_end(self, box: Box, now_s: float) -> None:
+        if box.has_exited:
+            # It said so itself, and is watched no more: what it does now is its own affair.
+            box.is_settled = True
+            return
+        if box.ended_s is None:
+            if box.is_alive:
+                return
+            box.ended_s = now_s
+        status = endings.wait_status(box.pid, box.descriptor)
+        if status is not None or now_s > box.ended_s + _ENDING_WITHIN_S:
+            self._write_ending(box, status)
+            box.is_settled = True
+
+    def _write_ending(self, box: Box, status: int | None) -> None:
+        ending = {
+            "pid": box.pid,
+            "ticks": box.ticks,
+            "status": status,
+            "text": endings.ending_text(status),
+            "at_s": time.time(),
+        }
+        _write(os.path.join(self._local, box.name + ENDING_SUFFIX), json.dumps(ending))
+
+    def _speak(self, now_s: float) -> None:
+        """Start a speaker where a section is late and nobody here is able to say so."""
+        if os.path.exists(os.path.join(self._local, ABORT)):
+            return  # the run is being ended: what is late or silent now is a consequence
+        ranks = [box for box in self._boxes.values() if box.is_rank and not box.has_exited]
+        late = [(box, box.late_section(now_s)) for box in ranks]
+        able = {place for box, place in late if place and not box.is_silent(now_s)}
+        for box, place in late:
+            if place is None or place in able or box.spoken_for == place:
+                continue
+            for other, same in late:
+                if same == place:
+                    other.spoken_for = place
+            self._start([*self._speaker, os.path.join(self._local, box.name + BOX_SUFFIX)])
+
+    def _start(self, command: list[str]) -> None:
+        try:
+            self._children.add(os.posix_spawn(command[0], command, os.environ, setsid=True))
+        except OSError:
+            return
+
+    def _abort(self) -> None:
+        """End those who were to end themselves and cannot: stopped, or the GIL held."""
+        try:
+            with open(os.path.join(self._local, ABORT), "rb") as file:
+                order = json.loads(file.read())
+                is_due = time.time() > os.fstat(file.fileno()).st_mtime + _ABORT_GRACE_S
+        except (OSError, ValueError):
+            return
+        if not is_due:
+            return
+        targets = [(box.pid, box.ticks) for box in self._boxes.values() if not box.is_settled]
+        for pid, ticks in [*targets, *order.get("others", [])]:
+            if endings.start_ticks(pid) == ticks:
+                kill(pid)
+
+    def _clear_up(self) -> None:
+        """Keep the boxes of the dead in the run folder, and leave nothing in memory."""
+        ranks = os.path.join(self._run_folder, "ranks")
+        for box in self._boxes.values():
+            if not box.has_exited and os.path.realpath(ranks) != os.path.realpath(self._local):
+                for suffix in (BOX_SUFFIX, ENDING_SUFFIX):
+                    _keep(os.path.join(self._local, box.name + suffix), ranks)
+            box.close()
+            if os.path.realpath(ranks) != os.path.realpath(self._local):
+                for suffix in (BOX_SUFFIX, ENDING_SUFFIX):
+                    _unlink(os.path.join(self._local, box.name + suffix))
+        for entry in list(os.scandir(self._local)) if os.path.isdir(self._local) else []:
+            if entry.name.endswith(".lock"):
+                _unlink(entry.path)
+        _unlink(os.path.join(self._local, LOCK))
+        _unlink(os.path.join(self._local, ABORT))
+        _unlink(os.path.join(self._local, run_roster.FILE))
+        for folder in (self._local, os.path.dirname(self._local), ranks, self._run_folder,
+                       os.path.dirname(self._run_folder)):  # fmt: skip
+            try:
+                os.rmdir(folder)
+            except OSError:
+                continue
+
+
+def _keep(path: str, folder: str) -> None:
+    target = os.path.join(folder, os.path.basename(path))
+    unfinished = f"{target}.{os.getpid()}"
+    try:
+        with open(path, "rb") as source, open(unfinished, "wb") as copy:
+            copy.write(source.read(layout.SIZE))
+        os.replace(unfinished, target)
+    except OSError:
+        _unlink(unfinished)
+
+
+def _write(path: str, text: str) -> None:
+    unfinished = f"{path}.{os.getpid()}"
+    try:
+        with open(unfinished, "w") as file:
+            file.write(text)
+        os.replace(unfinished, path)
+    except OSError:
+        _unlink(unfinished)
+
+
+def has_ended(child: int) -> bool:
+    """Whether a child of this process has ended; it is reaped then."""
+    try:
+        return os.waitpid(child, os.WNOHANG)[0] == child
+    except ChildProcessError:
+        return True
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return
+
+
+def kill(pid: int) -> None:
+    """End a process, if it is there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        return
+
+
+def main(arguments: list[str]) -> None:
+    """Be the sentinel: `<local folder> <run folder> <speaker command as JSON>`."""
+    local, run_folder, speaker = arguments
+    os.chdir("/")
+    close_inherited()
+    sentinel = Sentinel(local, run_folder, json.loads(speaker))
+    if sentinel.take_lock():
+        sentinel.run()
+
+
+def close_inherited() -> None:
+    """Close what the process that started this one had opened: a file, a device, a pipe."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            # One of them was the listing's own.
+            with contextlib.suppress(OSError):
+                os.close(int(name))
