@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,41 +59,14 @@ def culprits_are_no_victims(report: dict[str, Any], expected: Expected) -> None:
     assert named <= allowed
 
 
-def report_of(name: str, tmp_path: Path) -> dict[str, Any]:
-    with running(name, tmp_path, STALL_AFTER=3) as program:
-        program.wait_until_ready()
-        return program.report()
-
-
-@pytest.fixture(scope="module")
-def reports(request, tmp_path_factory) -> Iterator[Callable[[str], dict[str, Any]]]:
-    """The reports of the chosen programs, by name. Two run at a time: most only wait.
-
-    Programs end before the thread that started them does, so none loses its parent.
-    """
-    names = [
-        item.callspec.params["name"]
-        for item in request.session.items
-        if "reports" in getattr(item, "fixturenames", ())
-    ]
-    able = [name for name in names if not missing_of(name)]
-    with ThreadPoolExecutor(2, "program") as pool:
-
-        def started(name: str) -> Future[dict[str, Any]]:
-            return pool.submit(report_of, name, tmp_path_factory.mktemp(name))
-
-        first = {name: started(name) for name in able}
-        # Who asks a second time wants it run a second time.
-        yield lambda name: (first.pop(name, None) or started(name)).result()
-        pool.shutdown(cancel_futures=True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_HOST)
-def test_the_verdict_names_who_holds_the_job_up(name, reports):
+def test_the_verdict_names_who_holds_the_job_up(name, tmp_path):
     expected = expected_of(name)
 
-    report = reports(name)
+    with running(name, tmp_path, STALL_AFTER=3) as program:
+        program.wait_until_ready()
+        report = program.report()
 
     check(report, expected)
     culprits_are_no_victims(report, expected)

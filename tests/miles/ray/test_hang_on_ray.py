@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("ray", exc_type=ImportError)
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.xdist_group("ray cluster")]
 
 NUM_RANKS = 2
 # The rank with the adapters, of which the flags tell nothing.

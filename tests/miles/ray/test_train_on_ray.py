@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ray", exc_type=ImportError)
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.xdist_group("ray cluster")]
 
 ON_TWO_NODES = ("--actor-num-nodes", "2", "--actor-num-gpus-per-node", "1")
 ONE_RANK = ("--actor-num-gpus-per-node", "1", "--colocate")

@@ -8,7 +8,7 @@ from watchdog.blackbox.reading import read_blackbox
 
 pytest.importorskip("ray", exc_type=ImportError)
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.xdist_group("ray cluster")]
 
 
 def test_each_rank_records_its_syncs_and_a_healthy_run_leaves_one_line_for_each(

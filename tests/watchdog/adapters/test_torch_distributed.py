@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("job under torchrun")
+
 PROGRAM = """
 import json, os, sys, time
 import torch, torch.distributed as dist
