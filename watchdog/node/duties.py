@@ -22,7 +22,7 @@ from watchdog.guest.own_threads import mark_this_thread
 from watchdog.guest.worker import run_guarded
 from watchdog.process_identity import ProcessIdentity, started_ticks
 from watchdog.sentinel import abort_order, sentinel
-from watchdog.settings import Settings
+from watchdog.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
     from watchdog.node.correspondent import Correspondent
@@ -119,7 +119,9 @@ class NodeDuties:
             return
         self._num_starts += 1
         command = sentinel_command(self._local, self._run_folder, detached=True)
-        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        # Neither it nor a speaker that it starts, which may import torch, is a rank of the job.
+        left_out = ("LD_PRELOAD", PREFIX)
+        environment = {name: text for name, text in os.environ.items() if name not in left_out}
         # It gets nothing of this process but its standard error, and survives its signals.
         null = above_standard(os.open(os.devnull, os.O_RDWR))
         error = 2 if has_standard_error() else null

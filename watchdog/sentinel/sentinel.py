@@ -3,7 +3,8 @@
 One a node and run. It maps the black boxes of the node, looks at them once a second, and holds a
 descriptor of each process, so that it learns at once of its end and of how it ended. Where all
 the ranks of its node have gone silent in a section that is past its deadline, it starts a
-speaker, which reports for them. It ends with the last process of the run on this node, and
+speaker, which reports for them; where they are silent and another node may wait for them, one
+that leaves word of them. It ends with the last process of the run on this node, and
 clears up what processes that were killed could not.
 
 It has to stay small: standard library only, nothing of `watchdog` but what says so too, and the
@@ -15,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import mmap
 import os
 import select
@@ -23,6 +25,7 @@ import time
 
 from watchdog.blackbox import layout
 from watchdog.sentinel import endings, run_roster
+from watchdog.sentinel.silence import ALL_SILENT, Silence
 
 LOCK = "sentinel.lock"
 ABORT = "abort.json"
@@ -77,6 +80,21 @@ class Box:
         """Whether the process still is."""
         return endings.start_ticks(self.pid) == self.ticks
 
+    @property
+    def world_size(self) -> int:
+        """Ranks of the job, 0 where it does not know (yet)."""
+        try:
+            return int(str(self._identity().get("world_size") or 0))
+        except ValueError:  # it is being rewritten
+            return 0
+
+    @property
+    def last_sign_s(self) -> float:
+        """When its watchdog thread last ran (monotonic, s); when the box was made if it never did."""
+        (beat_s,) = layout.HEARTBEAT.unpack_from(self._memory, layout.HEARTBEAT_AT)
+        made_s = layout.HEADER.unpack_from(self._memory, 0)[3]
+        return float(max(beat_s, made_s))
+
     def is_silent(self, now_s: float) -> bool:
         """Whether its watchdog thread does not run, or never came to."""
         (beat_s,) = layout.HEARTBEAT.unpack_from(self._memory, layout.HEARTBEAT_AT)
@@ -117,7 +135,9 @@ class Sentinel:
         self._boxes: dict[str, Box] = {}
         run = os.path.basename(run_folder)
         self._roster = run_roster.Roster(os.path.join(local, run_roster.FILE), run)
+        self._silence = Silence()
         self._children: set[int] = set()
+        self._leaves_word = -1
         self._began_s = time.monotonic()
         self._has_seen_box = False
         self._lock = -1
@@ -157,7 +177,10 @@ class Sentinel:
                 self._look_at_end(box, now_s)
         ranks = [box.pid for box in self._boxes.values() if box.is_rank and not box.is_settled]
         self._roster.look(now_s, ranks)
-        self._speak(now_s)
+        if not os.path.exists(os.path.join(self._local, ABORT)):
+            # Else the run is being ended: what is late or silent then is a consequence.
+            self._speak(now_s)
+            self._leave_word(now_s)
         self._abort()
         self._children -= {pid for pid in self._children if has_ended(pid)}
         if not self._has_seen_box:
@@ -212,8 +235,6 @@ class Sentinel:
 
     def _speak(self, now_s: float) -> None:
         """Start a speaker where a section is late and nobody here is able to say so."""
-        if os.path.exists(os.path.join(self._local, ABORT)):
-            return  # the run is being ended: what is late or silent now is a consequence
         ranks = [box for box in self._boxes.values() if box.is_rank and not box.has_exited]
         late = [(box, box.late_section(now_s)) for box in ranks]
         able = {place for box, place in late if place and not box.is_silent(now_s)}
@@ -223,13 +244,28 @@ class Sentinel:
             for other, same in late:
                 if same == place:
                     other.spoken_for = place
-            self._start([*self._speaker, os.path.join(self._local, box.name + BOX_SUFFIX)])
+            self._start(box)
 
-    def _start(self, command: list[str]) -> None:
-        try:
-            self._children.add(os.posix_spawn(command[0], command, os.environ, setsid=True))
-        except OSError:
+    def _leave_word(self, now_s: float) -> None:
+        """Start a speaker that tells other nodes what is seen of ranks that all are silent."""
+        ranks = [box for box in self._boxes.values() if box.is_rank]
+        silent = [box for box in ranks if not box.has_exited]
+        if not silent or self._leaves_word in self._children:
             return
+        num_ended = sum(box.is_settled for box in silent)
+        last_s = max((b.last_sign_s for b in silent if not b.is_settled), default=-math.inf)
+        is_due = self._silence.is_to_be_told(now_s - last_s, num_ended)
+        if is_due and len(ranks) < max(box.world_size for box in silent):
+            self._leaves_word = self._start(silent[0], ALL_SILENT)
+
+    def _start(self, box: Box, *what: str) -> int:
+        command = [*self._speaker, os.path.join(self._local, box.name + BOX_SUFFIX), *what]
+        try:
+            child = os.posix_spawn(command[0], command, os.environ, setsid=True)
+        except OSError:
+            return -1
+        self._children.add(child)
+        return child
 
     def _abort(self) -> None:
         """End those who were to end themselves and cannot: stopped, or the GIL held."""
@@ -258,11 +294,9 @@ class Sentinel:
                 for suffix in (BOX_SUFFIX, ENDING_SUFFIX):
                     _unlink(os.path.join(self._local, box.name + suffix))
         for entry in list(os.scandir(self._local)) if os.path.isdir(self._local) else []:
-            if entry.name.endswith(".lock"):
+            # Locks, the order to end, and notes that are of no use without the processes.
+            if entry.name.endswith((".lock", ".json")):
                 _unlink(entry.path)
-        _unlink(os.path.join(self._local, LOCK))
-        _unlink(os.path.join(self._local, ABORT))
-        _unlink(os.path.join(self._local, run_roster.FILE))
         for folder in (self._local, os.path.dirname(self._local), ranks, self._run_folder,
                        os.path.dirname(self._run_folder)):  # fmt: skip
             try:

@@ -15,6 +15,7 @@ from watchdog.blackbox.writing import BlackBox
 from watchdog.node.duties import sentinel_command, sentinel_pid
 from watchdog.process_identity import process_identity, started_ticks
 from watchdog.sentinel.sentinel import ABORT, LOCK, Sentinel
+from watchdog.sentinel.silence import ALL_SILENT
 
 # A rank that is in a section since ever, and whose watchdog thread beat once.
 RANK = """
@@ -22,11 +23,12 @@ import os, sys, time
 from pathlib import Path
 from watchdog.blackbox.writing import BlackBox
 from watchdog.process_identity import process_identity
-rank, beat_s = int(sys.argv[2]), float(sys.argv[3])
+rank, beat_s, section = int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:] or ["weight_sync"]
 identity = process_identity({}, rank=rank, world_size=2).as_json()
 box = BlackBox.create(Path(sys.argv[1]) / f"{rank}.blackbox", identity)
 box.heartbeat(beat_s)
-box.section(box.text("weight_sync"), 0, 1, 1.0, 1.0, 5.0, 0)
+if section != ["none"]:
+    box.section(box.text(*section), 0, 1, 1.0, 1.0, 5.0, 0)
 print("ready", flush=True)
 for line in sys.stdin:
     if line == "end\\n":
@@ -48,7 +50,7 @@ def sentinel(folders, tmp_path):
     """A sentinel whose speaker writes down whom it is to speak for; ticked by hand."""
     local, run_folder = folders
     spoken = tmp_path / "spoken"
-    speaker = ["/bin/sh", "-c", f'echo "$0" >> {spoken}']
+    speaker = ["/bin/sh", "-c", f'echo "$0 $*" >> {spoken}']
     sentinel = Sentinel(str(local), str(run_folder), speaker)
     assert sentinel.take_lock()
     return sentinel
@@ -178,6 +180,56 @@ def test_it_leaves_the_word_to_a_rank_that_can_speak(start, folders, sentinel, t
     assert not (tmp_path / "spoken").exists()
 
 
+def words_left(tmp_path) -> list[str]:
+    """The boxes of which word was left for other nodes."""
+    spoken = tmp_path / "spoken"
+    lines = spoken.read_text().splitlines() if spoken.exists() else []
+    return [line.split()[0] for line in lines if line.endswith(ALL_SILENT)]
+
+
+def test_it_leaves_word_of_ranks_that_all_are_silent_and_late_in_nothing(
+    start, folders, sentinel, tmp_path
+):
+    local, _ = folders
+    now_s = time.monotonic()
+    rank = start(RANK, local, 0, now_s, "none")
+    for second in range(30):
+        assert sentinel.tick(now_s + second)
+
+    end(rank)
+    run_to_end(sentinel, now_s + 30)
+
+    assert words_left(tmp_path) == [str(local / "0.blackbox")]
+
+
+def test_it_leaves_no_word_where_no_other_node_could_wait(start, folders, sentinel, tmp_path):
+    local, _ = folders
+    now_s = time.monotonic()
+    ranks = [start(RANK, local, rank, now_s, "none") for rank in (0, 1)]
+    for second in range(30):
+        assert sentinel.tick(now_s + second)
+
+    for rank in ranks:
+        end(rank)
+    run_to_end(sentinel, now_s + 30)
+
+    assert words_left(tmp_path) == []
+
+
+def test_it_leaves_word_of_a_node_whose_ranks_were_killed_before_it_ends(
+    start, folders, sentinel, tmp_path
+):
+    local, _ = folders
+    now_s = time.monotonic()
+    rank = start(RANK, local, 0, now_s, "none")
+    sentinel.tick(now_s)
+
+    end(rank, signal.SIGKILL)
+    run_to_end(sentinel, now_s + 1)
+
+    assert words_left(tmp_path) == [str(local / "0.blackbox")]
+
+
 def test_it_ends_ranks_that_were_told_to_end_and_cannot(start, folders, sentinel):
     local, _ = folders
     rank = start(RANK, local, 0, time.monotonic())
@@ -297,4 +349,5 @@ def test_it_needs_nothing_beyond_the_standard_library():
         "watchdog.sentinel.sentinel",
         "watchdog.sentinel.endings",
         "watchdog.sentinel.run_roster",
+        "watchdog.sentinel.silence",
     }
