@@ -9,6 +9,7 @@ Where none is late, another node may still wait for them: it leaves word of what
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ from watchdog.incident import first_sample, handle_stall, other_nodes, silent_no
 from watchdog.process_identity import ProcessIdentity
 from watchdog.run import flags_file
 from watchdog.run.incident_ids import incident_id
+from watchdog.sentinel.sentinel import LOST_S
 from watchdog.sentinel.silence import ALL_SILENT
 from watchdog.settings import Settings
 from watchdog.timing.stall_context import StallContext
@@ -92,15 +94,20 @@ def leave_word(context: StallContext) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Speak for the rank whose box is given: `<run folder> <box> [all-silent]`."""
-    run_folder, box, *what = arguments
-    context = context_of(Path(box), Path(run_folder))
+    """Speak for the rank whose box is given."""
+    parser = argparse.ArgumentParser(prog="miles-watchdog-speaker")
+    parser.add_argument("run_folder", type=Path)
+    parser.add_argument("box", type=Path)
+    parser.add_argument(ALL_SILENT, action="store_true", help="leave word of its node")
+    parser.add_argument(LOST_S, type=float, default=0.0, help="time in which nobody could run (s)")
+    options = parser.parse_args(arguments)
+    context = context_of(options.box, options.run_folder)
     if context is None:
         return
-    if what == [ALL_SILENT]:
+    if options.all_silent:
         leave_word(context)
     elif context.section:
-        report_stall(context)
+        report_stall(replace(context, waited_s=context.waited_s - options.lost_s))
 
 
 if __name__ == "__main__":

@@ -17,108 +17,29 @@ import contextlib
 import fcntl
 import json
 import math
-import mmap
 import os
 import select
 import signal
 import time
+from collections.abc import Callable
 
 from watchdog.blackbox import layout
+from watchdog.guest.lost_time import LostTime
 from watchdog.sentinel import endings, run_roster
+from watchdog.sentinel.box import BOX_SUFFIX, Box
 from watchdog.sentinel.silence import ALL_SILENT, Silence
 
 LOCK = "sentinel.lock"
 ABORT = "abort.json"
+LOST_S = "--lost-s"
 ENDING_SUFFIX = ".ending"
-BOX_SUFFIX = ".blackbox"
 TICK_S = 1.0
 # Nobody may hold the lock for longer without a sign of life (s).
 STALE_AFTER_S = 15.0
-# A watchdog thread beats every second at least.
-_SILENT_AFTER_S = 3.0
-# Ranks that can speak have so long to do it (s).
-_GRACE_S = 2.0
 _FIRST_BOX_WITHIN_S = 60.0
 _ABORT_GRACE_S = 4.0
 # How a process ended may be told only once its parent has asked.
 _ENDING_WITHIN_S = 3.0
-
-
-class Box:
-    """One process of the node, through its black box.
-
-    Attributes:
-        name: Its name in `ranks/`: the rank, or role and pid.
-        pid: Its process id.
-        ticks: When it started (clock ticks since boot).
-        descriptor: Readable once it has ended; -1 where there is none.
-        ended_s: When its end was seen (monotonic, s), `None` before.
-        is_settled: Whether all is done about its end.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.name = os.path.basename(path)[: -len(BOX_SUFFIX)]
-        with open(path, "rb") as file:
-            self._memory = mmap.mmap(file.fileno(), layout.SIZE, prot=mmap.PROT_READ)
-        self.inode = os.stat(path).st_ino
-        identity = self._identity()
-        self.pid = int(str(identity["pid"]))
-        self.ticks = int(str(identity["pid_started_ticks"]))
-        self.is_rank = identity.get("role") == "trainer" and identity.get("rank") is not None
-        self.descriptor = endings.open_process(self.pid, self.ticks)
-        self.ended_s: float | None = None
-        self.is_settled = False
-        self.spoken_for: tuple[int, int] | None = None
-
-    @property
-    def has_exited(self) -> bool:
-        """Whether it said itself that it ends."""
-        return bool(layout.STATE.unpack_from(self._memory, layout.STATE_AT)[0] == layout.EXITED)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process still is."""
-        return endings.start_ticks(self.pid) == self.ticks
-
-    @property
-    def world_size(self) -> int:
-        """Ranks of the job, 0 where it does not know (yet)."""
-        try:
-            return int(str(self._identity().get("world_size") or 0))
-        except ValueError:  # it is being rewritten
-            return 0
-
-    @property
-    def last_sign_s(self) -> float:
-        """When its watchdog thread last ran (monotonic, s); when the box was made if it never did."""
-        (beat_s,) = layout.HEARTBEAT.unpack_from(self._memory, layout.HEARTBEAT_AT)
-        made_s = layout.HEADER.unpack_from(self._memory, 0)[3]
-        return float(max(beat_s, made_s))
-
-    def is_silent(self, now_s: float) -> bool:
-        """Whether its watchdog thread does not run, or never came to."""
-        (beat_s,) = layout.HEARTBEAT.unpack_from(self._memory, layout.HEARTBEAT_AT)
-        return bool(now_s - beat_s > _SILENT_AFTER_S)
-
-    def late_section(self, now_s: float) -> tuple[int, int] | None:
-        """Text number and index of a section that is past its deadline, else `None`."""
-        values = layout.SECTION.unpack_from(self._memory, layout.SECTION_AT)
-        name, _, index, began_s, _, deadline_s = values[1:7]
-        is_whole = values[0] == values[-1]
-        is_late = is_whole and name and now_s > began_s + deadline_s + _GRACE_S
-        return (int(name), int(index)) if is_late else None
-
-    def close(self) -> None:
-        """Let go of the descriptor and the map."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-        self._memory.close()
-
-    def _identity(self) -> dict[str, object]:
-        (length,) = layout.IDENTITY_LENGTH.unpack_from(self._memory, layout.IDENTITY_AT)
-        start = layout.IDENTITY_AT + layout.IDENTITY_LENGTH.size
-        data = bytes(self._memory[start : start + length])
-        return dict(json.loads(data))
 
 
 class Sentinel:
@@ -138,7 +59,9 @@ class Sentinel:
         self._silence = Silence()
         self._children: set[int] = set()
         self._leaves_word = -1
-        self._began_s = time.monotonic()
+        self._began_s = self._last_tick_s = time.monotonic()
+        self._lost_time = LostTime()
+        self._is_late = False
         self._has_seen_box = False
         self._lock = -1
 
@@ -171,13 +94,14 @@ class Sentinel:
     def tick(self, now_s: float) -> bool:
         """Look once; returns whether there is anything left to look at."""
         os.utime(self._lock)
+        is_awake = self._woke(now_s)
         self._find_boxes()
         for box in self._boxes.values():
             if not box.is_settled:
                 self._look_at_end(box, now_s)
         ranks = [box.pid for box in self._boxes.values() if box.is_rank and not box.is_settled]
         self._roster.look(now_s, ranks)
-        if not os.path.exists(os.path.join(self._local, ABORT)):
+        if is_awake and not os.path.exists(os.path.join(self._local, ABORT)):
             # Else the run is being ended: what is late or silent then is a consequence.
             self._speak(now_s)
             self._leave_word(now_s)
@@ -187,6 +111,18 @@ class Sentinel:
             return now_s < self._began_s + _FIRST_BOX_WITHIN_S
         # A speaker that still writes needs its sentinel no more, but the boxes that it reads.
         return bool(self._children) or not all(box.is_settled for box in self._boxes.values())
+
+    def _woke(self, now_s: float) -> bool:
+        """Count what was lost since the last look; whether ranks can be judged by this one.
+
+        Ranks that were stopped along with this process need a moment to show that they are back.
+        One only: a busy machine makes every look late.
+        """
+        slept_s = now_s - self._last_tick_s
+        self._last_tick_s = now_s
+        self._lost_time.woke(now_s, slept_s, TICK_S)
+        was_late, self._is_late = self._is_late, slept_s > 2 * TICK_S
+        return was_late or not self._is_late
 
     def _is_watched(self, box: Box) -> bool:
         return box.descriptor >= 0 and box.ended_s is None
@@ -236,15 +172,20 @@ class Sentinel:
     def _speak(self, now_s: float) -> None:
         """Start a speaker where a section is late and nobody here is able to say so."""
         ranks = [box for box in self._boxes.values() if box.is_rank and not box.has_exited]
-        late = [(box, box.late_section(now_s)) for box in ranks]
-        able = {place for box, place in late if place and not box.is_silent(now_s)}
+        since_s = self._since(now_s)
+        late = [(box, box.late_section(since_s)) for box in ranks]
+        able = {place for box, place in late if place and not box.is_silent(since_s)}
         for box, place in late:
             if place is None or place in able or box.spoken_for == place:
                 continue
             for other, same in late:
                 if same == place:
                     other.spoken_for = place
-            self._start(box)
+            lost_s = self._lost_time.within_s(box.section_began_s, now_s)
+            self._start(box, LOST_S, f"{lost_s:.1f}")
+
+    def _since(self, now_s: float) -> Callable[[float], float]:
+        return lambda began_s: now_s - began_s - self._lost_time.within_s(began_s, now_s)
 
     def _leave_word(self, now_s: float) -> None:
         """Start a speaker that tells other nodes what is seen of ranks that all are silent."""
@@ -254,7 +195,7 @@ class Sentinel:
             return
         num_ended = sum(box.is_settled for box in silent)
         last_s = max((b.last_sign_s for b in silent if not b.is_settled), default=-math.inf)
-        is_due = self._silence.is_to_be_told(now_s - last_s, num_ended)
+        is_due = self._silence.is_to_be_told(self._since(now_s)(last_s), num_ended)
         if is_due and len(ranks) < max(box.world_size for box in silent):
             self._leaves_word = self._start(silent[0], ALL_SILENT)
 

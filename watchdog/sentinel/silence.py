@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ALL_SILENT = "all-silent"
+ALL_SILENT = "--all-silent"
 """What a speaker is told when it is to leave word of its node."""
 
 # Long imports and loads keep a watchdog thread from running as well.

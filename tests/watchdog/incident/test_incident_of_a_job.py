@@ -4,10 +4,14 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
+from watchdog.blackbox.reading import read_blackbox
 from watchdog.exit_status import STALLED
+from watchdog.node.duties import sentinel_pid
+from watchdog.sentinel.sentinel import LOCK
 from watchdog.serialization import evidence_from_json
 
 WAIT = "wait_in_barrier"
@@ -113,3 +117,30 @@ def test_a_full_disk_costs_the_place_and_not_the_report(job, full_disk, tmp_path
     said = run.said(0) + run.said(1)
     assert "No space left" in said
     assert str(found[0].with_name("report.md")) in said
+
+
+@pytest.mark.slow
+def test_time_in_which_a_job_and_its_sentinel_were_stopped_raises_no_alarm(job):
+    run = job("finish", MILES_WATCHDOG_STALL_AFTER="6")
+    rank = run.ranks[0]
+    box = run.wait_for(lambda: next(iter(run.folder.glob("runs/*/ranks/0.blackbox")), None))
+    local = box.resolve().parent
+    sentinel = run.wait_for(lambda: sentinel_pid(local))
+
+    for pid in (rank.pid, sentinel):
+        os.kill(pid, signal.SIGSTOP)
+    entered_s = read_blackbox(local / "0.blackbox").section_began_s
+    run.wait_for(lambda: time.monotonic() > entered_s + 12)
+    # The sentinel is back first, and sees a silent rank in a section that is old.
+    os.kill(sentinel, signal.SIGCONT)
+    for _ in range(2):
+        seen_s = (local / LOCK).stat().st_mtime
+        run.wait_for(lambda before_s=seen_s: (local / LOCK).stat().st_mtime > before_s)
+    rank.send_signal(signal.SIGCONT)
+    rank.stdin.write("x")
+    rank.stdin.flush()
+
+    assert rank.wait(40) == 0
+    run.wait_for(lambda: not local.exists())
+    assert not run.incidents.exists()
+    assert "stalled" not in run.said(0)
