@@ -25,6 +25,7 @@ from watchdog.run import dead_runs
 from watchdog.run.dead_runs import SUFFIX, lives
 from watchdog.run.incident_ids import slug
 from watchdog.run.substitute import is_ours, is_too_long, substitute_root
+from watchdog.sentinel.leavings import ENDING_SUFFIX
 from watchdog.settings import Settings
 
 _SHARED_MEMORY = Path("/dev/shm")
@@ -97,6 +98,8 @@ class RunFolder:
                 unfinished.unlink(missing_ok=True)
                 unfinished.symlink_to(box.path)
                 os.replace(unfinished, link)
+                # Of a process that had this name before, in a run of the same name.
+                link.with_suffix(ENDING_SUFFIX).unlink(missing_ok=True)
         except OSError as error:
             if self._identity.local_rank in (0, None):
                 text = (
@@ -126,6 +129,10 @@ class RunFolder:
             with contextlib.suppress(OSError):
                 if path.stat().st_size == 0:
                     path.unlink()
+        if not dead_runs.sentinel_lives(self._local) and not list(self._local.glob(f"*{SUFFIX}")):
+            # It was killed; else it clears up after itself.
+            with contextlib.suppress(OSError):
+                dead_runs.remove(self._local)
         for folder in (self._local, self._local.parent, self.ranks, self.path, self.path.parent):
             with contextlib.suppress(OSError):
                 folder.rmdir()

@@ -23,16 +23,15 @@ import signal
 import time
 from collections.abc import Callable
 
-from watchdog.blackbox import layout
 from watchdog.guest.lost_time import LostTime
-from watchdog.sentinel import endings, run_roster
+from watchdog.sentinel import endings, leavings, run_roster
 from watchdog.sentinel.box import BOX_SUFFIX, Box
+from watchdog.sentinel.leavings import ENDING_SUFFIX
 from watchdog.sentinel.silence import ALL_SILENT, Silence
 
 LOCK = "sentinel.lock"
 ABORT = "abort.json"
 LOST_S = "--lost-s"
-ENDING_SUFFIX = ".ending"
 TICK_S = 1.0
 # Nobody may hold the lock for longer without a sign of life (s).
 STALE_AFTER_S = 15.0
@@ -224,37 +223,9 @@ class Sentinel:
                 kill(pid)
 
     def _clear_up(self) -> None:
-        """Keep the boxes of the dead in the run folder, and leave nothing in memory."""
-        ranks = os.path.join(self._run_folder, "ranks")
+        leavings.clear_up(self._local, self._run_folder, self._boxes.values())
         for box in self._boxes.values():
-            if not box.has_exited and os.path.realpath(ranks) != os.path.realpath(self._local):
-                for suffix in (BOX_SUFFIX, ENDING_SUFFIX):
-                    _keep(os.path.join(self._local, box.name + suffix), ranks)
             box.close()
-            if os.path.realpath(ranks) != os.path.realpath(self._local):
-                for suffix in (BOX_SUFFIX, ENDING_SUFFIX):
-                    _unlink(os.path.join(self._local, box.name + suffix))
-        for entry in list(os.scandir(self._local)) if os.path.isdir(self._local) else []:
-            # Locks, the order to end, and notes that are of no use without the processes.
-            if entry.name.endswith((".lock", ".json")):
-                _unlink(entry.path)
-        for folder in (self._local, os.path.dirname(self._local), ranks, self._run_folder,
-                       os.path.dirname(self._run_folder)):  # fmt: skip
-            try:
-                os.rmdir(folder)
-            except OSError:
-                continue
-
-
-def _keep(path: str, folder: str) -> None:
-    target = os.path.join(folder, os.path.basename(path))
-    unfinished = f"{target}.{os.getpid()}"
-    try:
-        with open(path, "rb") as source, open(unfinished, "wb") as copy:
-            copy.write(source.read(layout.SIZE))
-        os.replace(unfinished, target)
-    except OSError:
-        _unlink(unfinished)
 
 
 def _write(path: str, text: str) -> None:
@@ -264,7 +235,7 @@ def _write(path: str, text: str) -> None:
             file.write(text)
         os.replace(unfinished, path)
     except OSError:
-        _unlink(unfinished)
+        leavings.unlink(unfinished)
 
 
 def has_ended(child: int) -> bool:
@@ -273,13 +244,6 @@ def has_ended(child: int) -> bool:
         return os.waitpid(child, os.WNOHANG)[0] == child
     except ChildProcessError:
         return True
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return
 
 
 def kill(pid: int) -> None:

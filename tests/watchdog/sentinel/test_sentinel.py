@@ -369,6 +369,7 @@ def test_it_needs_nothing_beyond_the_standard_library():
         "watchdog.sentinel.box",
         "watchdog.sentinel.sentinel",
         "watchdog.sentinel.endings",
+        "watchdog.sentinel.leavings",
         "watchdog.sentinel.run_roster",
         "watchdog.sentinel.silence",
     }
