@@ -23,8 +23,7 @@ from watchdog.guest.notices import notice_once
 from watchdog.process_identity import ProcessIdentity
 from watchdog.run import dead_runs
 from watchdog.run.dead_runs import SUFFIX, lives
-from watchdog.run.incident_ids import slug
-from watchdog.run.substitute import is_ours, is_too_long, substitute_root
+from watchdog.run.substitute import is_ours, is_too_long, substitute_of, substitute_root
 from watchdog.sentinel.leavings import ENDING_SUFFIX
 from watchdog.settings import Settings
 
@@ -165,7 +164,7 @@ def _folder_of_run(wanted: str, run: str) -> Path:
     if not is_ours(root):
         return path
     notice_once("folder", f"a name in {wanted[:80]!r}… is too long; files are in {root} instead")
-    return root / slug(run)
+    return substitute_of(path)
 
 
 def _folder_of_this_user(shared_memory: Path) -> Path:

@@ -4,7 +4,9 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -144,3 +146,44 @@ def test_time_in_which_a_job_and_its_sentinel_were_stopped_raises_no_alarm(job):
     run.wait_for(lambda: not local.exists())
     assert not run.incidents.exists()
     assert "stalled" not in run.said(0)
+
+
+DRIVER = """
+import argparse, sys
+from watchdog.recording import active_flags
+args = argparse.Namespace(disable_weights_backuper=True)
+active_flags.record(args, "validate", {"disable_weights_backuper": False})
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def is_watched_by_sentinel(run) -> bool:
+    """Whether the job's ranks have a sentinel, wherever their boxes lie."""
+    locks = Path("/dev/shm").glob(f"miles-watchdog-{os.getuid()}-*/{run.run}.*/{LOCK}")
+    return any(sentinel_pid(lock.parent) for lock in locks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["runs", "file/runs"], ids=["run folder", "substitute"])
+def test_of_ranks_that_cannot_speak_the_report_has_the_arguments_of_their_driver(
+    job, tmp_path, place
+):
+    (tmp_path / "file").write_text("")
+    run = job(WAIT, MILES_WATCHDOG_DIR=str(tmp_path / place), MILES_WATCHDOG_STALL_AFTER="12")
+    run.wait_for(lambda: is_watched_by_sentinel(run))
+    run.ranks[0].send_signal(signal.SIGSTOP)
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER],
+        env={**os.environ, **run.environ}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    with driver:
+        assert driver.stdout.readline() == b"ready\n"
+
+        found = run.wait_for(lambda: list(tmp_path.rglob("report.json")))
+        driver.stdin.close()
+
+    evidence = evidence_from_json(found[0].with_name("evidence.json").read_text())
+    assert [(flag.name, flag.value) for flag in evidence.flags] == [
+        ("disable_weights_backuper", True)
+    ]
