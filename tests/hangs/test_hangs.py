@@ -15,7 +15,9 @@ from healthy_twins import programs
 
 _CAN = {"cgroup": can_limit_memory, "netns": can_make_nodes}
 TWO_HOSTS = ["node_cut_off", "rank_of_other_node_never_arrives"]
-ONE_HOST = [name for name in programs() if name not in TWO_HOSTS]
+# The second one has no rank left that could speak.
+SILENT_HOST = ["node_holds_gil", "node_stopped"]
+ONE_HOST = [name for name in programs() if name not in (*TWO_HOSTS, *SILENT_HOST)]
 
 
 def missing_of(name: str) -> list[str]:
@@ -110,6 +112,23 @@ def test_two_hosts_name_who_holds_the_job_up(name, shared, tmp_path, monkeypatch
         # The folder shows each host that the other waits as it does: nobody is to blame.
         expected = replace(expected, culprits=(), where=("",))
     check(report, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+@pytest.mark.parametrize("name", SILENT_HOST)
+def test_of_a_host_whose_ranks_are_all_silent_its_sentinel_tells(name, tmp_path):
+    expected = expected_of(name)
+
+    # Time for the sentinel to be sure that they are silent, and to say so.
+    with running(name, tmp_path, STALL_AFTER=25) as program:
+        program.wait_until_ready()
+        report = program.report(0)
+        log = program.log.read_text()
+
+    check(report, expected)
+    culprits_are_no_victims(report, expected)
+    assert "Exception raised from" not in log
 
 
 @pytest.mark.slow

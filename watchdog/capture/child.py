@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from watchdog.guest.own_threads import signals_of_main_thread
+
 MAX_OUTPUT_BYTES = 16_000_000
 """A dump of a thousand threads has a few megabytes."""
 
@@ -65,10 +67,13 @@ def answer(
     # A preloaded library is meant for the trainer; it must not come to life in this program.
     environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     deadline_s = time.monotonic() + timeout_s
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=environ, start_new_session=True,
-    ) as process:  # fmt: skip
+    # A thread of ours takes no signals; a program that inherited that could not be asked to end.
+    with signals_of_main_thread():
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=environ, start_new_session=True,
+        )  # fmt: skip
+    with process:
         end = _session_ender(process)
         atexit.register(end)
         try:

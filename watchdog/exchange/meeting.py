@@ -1,8 +1,9 @@
 """The nodes of a job meet over one incident: one of them leads, all end with one evidence.
 
 Each node comes with the evidence of its own ranks. The leader asks the nodes of the missing
-ranks, waits for them no longer than a bound, merges, and writes the result on the board; the
-others wait for that result, and one of them takes over where the leader shows no sign of life.
+ranks, waits for them no longer than a bound, takes what was left of those that are silent,
+merges, and writes the result on the board; the others wait for that result, and one of them
+takes over where the leader shows no sign of life.
 Whoever cannot reach the board is left with what it brought, which is then its result.
 
 What holds at every step, so that any node may end at any moment:
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from watchdog.evidence import Evidence, Gap, Process, Stall
-from watchdog.exchange import parcel, roster
+from watchdog.exchange import parcel, roster, silent_node
 from watchdog.exchange.board import Board, BoardError
 
 ASKED = "asked"
@@ -133,6 +134,10 @@ class Meeting:
                 self._answers[node] = answer
         if self._missing() and now_s < self._until_s(nodes - set(self._answers), now_s):
             return None
+        for node in nodes - set(self._answers):
+            seen = silent_node.left(self.board, node)
+            if seen is not None:
+                self._answers[node] = seen
         evidence = self._merged(self._silent)
         parcel.post(self.board, f"result/{self.incident}", evidence)
         return Outcome(evidence, leads=True)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from watchdog.evidence import Gap, Position, Process
+from watchdog.evidence import Collective, Gap, Position, Process
 from watchdog.exchange.board import Board
 from watchdog.serialization import from_data, to_data
 
@@ -89,7 +89,7 @@ def silent_rank(board: Board, rank: int, node: int | None, why: str) -> Process:
         pid=state.pid,
         host=state.host,
         status_detail=f"no answer from host {state.host}; last heard of {ago_s:.0f} s ago",
-        position=_aged(state.position, ago_s),
+        position=aged(state.position, ago_s),
         identified_by="what its node wrote on the board",
         gaps=(gap,),
     )
@@ -108,13 +108,38 @@ def _state(board: Board, rank: int, node: int) -> RankState | None:
         return None
 
 
-def _aged(place: Position, ago_s: float) -> Position:
+def last_said_s(board: Board, node: int) -> float:
+    """When a node last said where its ranks are (its wall clock, s); 0 where it never did.
+
+    Raises:
+        BoardError: The board does not answer.
+    """
+    note = board.get(f"state/{node}")
+    try:
+        return max(
+            (float(one["said_at_s"]) for one in json.loads(note or b"{}").values()), default=0
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):  # written by another version
+        return 0.0
+
+
+def aged(place: Position, ago_s: float) -> Position:
+    """A place that was noted so long ago (s), with the ages that it has now."""
+
     def older(age_s: float | None) -> float | None:
         return None if age_s is None else age_s + ago_s
 
+    collective = place.collective
     return replace(
         place,
         section_age_s=older(place.section_age_s),
         phase_age_s=older(place.phase_age_s),
         heartbeat_age_s=older(place.heartbeat_age_s),
+        collective=None if collective is None else aged_collective(collective, ago_s),
     )
+
+
+def aged_collective(collective: Collective, ago_s: float) -> Collective:
+    """A collective that was noted so long ago (s), with the time that it has waited by now."""
+    waited_s = collective.waited_s
+    return replace(collective, waited_s=None if waited_s is None else waited_s + ago_s)

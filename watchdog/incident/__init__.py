@@ -7,5 +7,13 @@ from watchdog.incident.flow import (
     handle_stall,
     node_evidence,
 )
+from watchdog.incident.from_outside import silent_node_evidence
 
-__all__ = ["IncidentResult", "Seams", "first_sample", "handle_stall", "node_evidence"]
+__all__ = [
+    "IncidentResult",
+    "Seams",
+    "first_sample",
+    "handle_stall",
+    "node_evidence",
+    "silent_node_evidence",
+]

@@ -15,7 +15,7 @@ from watchdog.evidence import Evidence, Process, Stall
 from watchdog.incident import rank_evidence
 from watchdog.incident.folder import RAW, IncidentFolder
 from watchdog.incident.members import Member, members_of
-from watchdog.sentinel.sentinel import ENDING_SUFFIX
+from watchdog.sentinel.leavings import ENDING_SUFFIX
 from watchdog.serialization import evidence_from_json
 from watchdog.timing.stall_context import StallContext
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 from watchdog.evidence import Evidence, Gap
+from watchdog.exchange import silent_node
 from watchdog.exchange.board import Board, BoardError, Together
 from watchdog.exchange.folder import FolderBoard
-from watchdog.exchange.meeting import Meeting, Outcome, held
-from watchdog.exchange.store import default_store_board
+from watchdog.exchange.meeting import Meeting, Outcome, answering_key, held
+from watchdog.exchange.store import StoreBoard, default_store_board, noted_store_board
 from watchdog.incident.members import members_of
 from watchdog.timing.stall_context import StallContext
 
@@ -20,17 +22,23 @@ ABORT = "abort"
 
 
 def boards(context: StallContext) -> tuple[Board, tuple[Gap, ...]]:
-    """Where the nodes meet: the store of this process, where it has one, and the run folder."""
+    """Where the nodes meet: the store of the rank, where it has one, and the run folder."""
     gaps: list[Gap] = []
     found: list[Board] = []
     try:
-        store = default_store_board()
+        store = _store(context)
     except BoardError as error:
         gaps.append(Gap("evidence by way of the store", str(error)))
     else:
         found += [] if store is None else [store]
     found.append(FolderBoard(context.run_folder / FOLDER))
     return Together(found), tuple(gaps)
+
+
+def has_others(context: StallContext) -> bool:
+    """Whether the job has ranks on other nodes than this one."""
+    local = [one for one in members_of(context).values() if one.is_local]
+    return len(local) < (context.identity.world_size or 0)
 
 
 def node_of(context: StallContext) -> int:
@@ -62,10 +70,38 @@ def met(
     return held(meeting, sleep=sleep)
 
 
+def announce(context: StallContext) -> None:
+    """Tell the other nodes, if there are any, that this one is about to answer. Never raises."""
+    if has_others(context):
+        with contextlib.suppress(BoardError):
+            boards(context)[0].put(answering_key(context.incident_id, node_of(context)), b"")
+
+
+def leave_word(context: StallContext, evidence: Evidence) -> None:
+    """Leave on the board what is seen of this node, whose ranks are all silent. Never raises.
+
+    The run folder takes it where there is no store, or none that can be reached.
+
+    Args:
+        context: Any rank of the node.
+        evidence: All of the node.
+    """
+    board: Board = FolderBoard(context.run_folder / FOLDER)
+    with contextlib.suppress(BoardError):
+        board = _store(context) or board
+    with contextlib.suppress(BoardError):
+        silent_node.leave(board, node_of(context), evidence)
+
+
 def order_abort(context: StallContext) -> None:
     """Tell the other nodes, if there are any, to end their ranks too. Never raises."""
-    local = [one for one in members_of(context).values() if one.is_local]
-    if len(local) >= (context.identity.world_size or 0):
+    if not has_others(context):
         return
     with contextlib.suppress(BoardError):
         boards(context)[0].put(ABORT, context.incident_id.encode())
+
+
+def _store(context: StallContext) -> StoreBoard | None:
+    if context.identity.pid == os.getpid() or context.blackbox is None:
+        return default_store_board()
+    return noted_store_board(context.blackbox.parent)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from watchdog.blackbox.reading import position
-from watchdog.exchange import parcel, roster
+from watchdog.exchange import parcel, roster, store_address
 from watchdog.exchange.board import Board, BoardError
 from watchdog.exchange.folder import FolderBoard
 from watchdog.exchange.meeting import ASKED, answering_key
@@ -89,6 +89,8 @@ class Correspondent:
                 return
             if self._store is None:
                 self._next_board_s = now_s + _LOOK_EVERY_S
+            elif self._store.address is not None:
+                store_address.note(self._box.parent, self._store.address)
             self._enrolled = set()
 
     def _write(self, board: Board, node: int, ranks: set[int], now_s: float) -> None:

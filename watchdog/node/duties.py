@@ -22,7 +22,8 @@ from watchdog.guest.own_threads import mark_this_thread
 from watchdog.guest.worker import run_guarded
 from watchdog.process_identity import ProcessIdentity, started_ticks
 from watchdog.sentinel import abort_order, sentinel
-from watchdog.settings import Settings
+from watchdog.sentinel.box import BOX_SUFFIX
+from watchdog.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
     from watchdog.node.correspondent import Correspondent
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 THREAD_NAME = "weight-sync-watchdog-node"
 _TICK_S = 0.5
 _LOOK_AT_SENTINEL_EVERY = 4
+_AWAY_S = 5.0
 # A sentinel that cannot start is not started for ever.
 _MAX_STARTS = 20
 # In hundredths of a second; a busy machine takes long to start a Python.
@@ -59,6 +61,7 @@ class NodeDuties:
         self._children: list[int] = []
         self._num_starts = 0
         self._num_ticks = 0
+        self._last_tick_s = time.monotonic()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -80,7 +83,11 @@ class NodeDuties:
 
             notice("another rank's watchdog ends the job: this rank ends too")
             end_this_process()
-        if self._num_ticks % _LOOK_AT_SENTINEL_EVERY == 0:
+        now_s = time.monotonic()
+        # A sentinel that stood still along with this process gets a moment to show that it is back.
+        was_away = now_s - self._last_tick_s > _AWAY_S
+        self._last_tick_s = now_s
+        if self._num_ticks % _LOOK_AT_SENTINEL_EVERY == 0 and not was_away:
             self._children = [pid for pid in self._children if not sentinel.has_ended(pid)]
             self._keep_sentinel()
         self._num_ticks += 1
@@ -89,7 +96,7 @@ class NodeDuties:
 
     def _has_other_nodes(self) -> bool:
         # By name: reading all boxes would be work for nothing in most jobs.
-        names = (path.stem for path in self._local.glob(f"*{sentinel.BOX_SUFFIX}"))
+        names = (path.stem for path in self._local.glob(f"*{BOX_SUFFIX}"))
         return sum(name.isdigit() for name in names) < (self._identity().world_size or 0)
 
     def _correspond(self) -> None:
@@ -119,7 +126,9 @@ class NodeDuties:
             return
         self._num_starts += 1
         command = sentinel_command(self._local, self._run_folder, detached=True)
-        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        # Neither it nor a speaker that it starts, which may import torch, is a rank of the job.
+        left_out = ("LD_PRELOAD", PREFIX)
+        environment = {name: text for name, text in os.environ.items() if name not in left_out}
         # It gets nothing of this process but its standard error, and survives its signals.
         null = above_standard(os.open(os.devnull, os.O_RDWR))
         error = 2 if has_standard_error() else null

@@ -16,6 +16,7 @@ from pathlib import Path
 from watchdog.blackbox.reading import BlackBoxReading, read_blackbox
 from watchdog.errors import WatchdogError
 from watchdog.process_identity import started_ticks
+from watchdog.sentinel import leavings
 from watchdog.sentinel.sentinel import LOCK
 
 SUFFIX = ".blackbox"
@@ -48,7 +49,7 @@ def settle(root: Path, *, max_kept: int = MAX_KEPT) -> None:
         # It may have been started again meanwhile.
         with contextlib.suppress(OSError):
             if is_dead(run):
-                _remove(run)
+                remove(run)
 
 
 def is_dead(run: Path) -> bool:
@@ -57,7 +58,7 @@ def is_dead(run: Path) -> bool:
     Args:
         run: Its folder in shared memory.
     """
-    if _sentinel_lives(run):
+    if sentinel_lives(run):
         return False
     readings = list(_readings(run).values())
     if not readings:
@@ -69,6 +70,30 @@ def lives(reading: BlackBoxReading) -> bool:
     """Whether the process that a box belongs to still runs on this host."""
     pid, ticks = reading.identity.get("pid"), reading.identity.get("pid_started_ticks")
     return isinstance(pid, int) and started_ticks(pid) == ticks != 0
+
+
+def sentinel_lives(run: Path) -> bool:
+    """Whether the run has a sentinel on this host.
+
+    Args:
+        run: Its folder in shared memory.
+    """
+    try:
+        pid, ticks = map(int, (run / LOCK).read_text().split())
+    except (OSError, ValueError):
+        return False
+    return started_ticks(pid) == ticks != 0
+
+
+def remove(run: Path) -> None:
+    """Remove the run's folder in shared memory with the files in it; nothing below a subfolder.
+
+    Raises:
+        OSError: Some of it stays.
+    """
+    for path in run.iterdir():
+        path.unlink(missing_ok=True)
+    run.rmdir()
 
 
 def _oldest_first(root: Path) -> list[Path]:
@@ -88,14 +113,6 @@ def _readings(run: Path) -> dict[Path, BlackBoxReading]:
     return found
 
 
-def _sentinel_lives(run: Path) -> bool:
-    try:
-        pid, ticks = map(int, (run / LOCK).read_text().split())
-    except (OSError, ValueError):
-        return False
-    return started_ticks(pid) == ticks != 0
-
-
 def _moved(run: Path) -> bool:
     """Whether all boxes are where they belong; the run's folder is then gone."""
     for box, reading in _readings(run).items():
@@ -103,19 +120,29 @@ def _moved(run: Path) -> bool:
             _move(box, Path(str(reading.identity.get("run_folder", ""))))
         except OSError:
             return False
-    _remove(run)
+    remove(run)
     return True
 
 
 def _move(box: Path, run_folder: Path) -> None:
-    """Put the box in place of the link to it; drop it where nobody links to it any more."""
-    link = run_folder / "ranks" / box.name
+    """Put the box in place of the link to it, and how its process ended, if a sentinel saw it.
+
+    Both are dropped where nobody links to the box any more.
+    """
+    link, ending = run_folder / "ranks" / box.name, box.with_suffix(leavings.ENDING_SUFFIX)
     if link.is_symlink() and os.readlink(link) == str(box):
-        unfinished = link.with_name(f".{link.name}.{os.getpid()}")
-        shutil.copyfile(box, unfinished)
-        os.replace(unfinished, link)
+        _copy(box, link)
+        with contextlib.suppress(FileNotFoundError):
+            _copy(ending, link.with_name(ending.name))
         _remove_if_empty(link.with_suffix(".faulthandler"))
+        leavings.unlink_locks(str(run_folder / "incidents"))
     box.unlink(missing_ok=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.copyfile(source, unfinished)
+    os.replace(unfinished, target)
 
 
 def _remove_if_empty(traceback_file: Path) -> None:
@@ -123,10 +150,3 @@ def _remove_if_empty(traceback_file: Path) -> None:
     with contextlib.suppress(OSError):
         if traceback_file.stat().st_size == 0:
             traceback_file.unlink()
-
-
-def _remove(run: Path) -> None:
-    """Remove the run's folder with the files in it; nothing below a subfolder."""
-    for path in run.iterdir():
-        path.unlink(missing_ok=True)
-    run.rmdir()

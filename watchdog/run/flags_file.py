@@ -2,7 +2,8 @@
 
 Written by the process that validated them and is no rank itself: the driver under Ray, or a
 launcher. Read at a stall by a rank that has none of its own, or not the defaults. It is masked
-before it is written, and gone when its writer ends.
+before it is written, and gone when its writer ends. Where that folder refuses it, it lies in the
+substitute, like a report.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from watchdog.guest.worker import run_guarded
 from watchdog.masking import mask_value
 from watchdog.process_identity import RUN_VARIABLE, process_identity, run_name
 from watchdog.run import last_word
+from watchdog.run.substitute import is_ours, substitute_of, substitute_root
 from watchdog.settings import Settings
 
 FILE_NAME = "flags.json"
@@ -81,8 +83,16 @@ def read(environ: Mapping[str, str]) -> tuple[Flag, ...]:
     folder, run = environ.get("MILES_WATCHDOG_DIR", ""), environ.get(RUN_VARIABLE, "")
     if not folder or not run:
         return ()
+    run_folder = Path(folder) / run
+    return _flags_in(run_folder) or _flags_in(substitute_of(run_folder), of_this_user=True)
+
+
+def _flags_in(folder: Path, *, of_this_user: bool = False) -> tuple[Flag, ...]:
     try:
-        with (Path(folder) / run / FILE_NAME).open("rb") as file:
+        with (folder / FILE_NAME).open("rb") as file:
+            # Where all may write, the place may be taken by somebody else.
+            if of_this_user and os.fstat(file.fileno()).st_uid != os.getuid():
+                return ()
             written = json.loads(file.read(_MAX_BYTES))
         return tuple(Flag(**entry) for entry in written)
     except (OSError, ValueError, TypeError):
@@ -99,20 +109,33 @@ def _knows_run() -> bool:
     return run_name(os.environ).startswith("ray-")
 
 
-def _write(folder: Path, flags: tuple[Flag, ...]) -> None:
+def _write(run_folder: Path, flags: tuple[Flag, ...]) -> None:
     text = json.dumps([asdict(_masked(flag)) for flag in flags])
     if not flags or len(text) > _MAX_BYTES:
         return
-    path = folder / FILE_NAME
-    unfinished = path.with_name(f".{FILE_NAME}.{os.getpid()}")
     # Who cannot write here is told so by the ranks, which write to the same folder.
     with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
+        _write_into(run_folder, text)
+        return
+    if is_ours(substitute_root()):
+        with contextlib.suppress(OSError):
+            _write_into(substitute_of(run_folder), text)
+
+
+def _write_into(folder: Path, text: str) -> None:
+    path = folder / FILE_NAME
+    unfinished = path.with_name(f".{FILE_NAME}.{os.getpid()}")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "w") as file:
             file.write(text)
         os.replace(unfinished, path)
-        atexit.register(_remove, path, os.getpid())
+    except OSError:
+        # On a full disk it may be there, and empty.
+        unfinished.unlink(missing_ok=True)
+        raise
+    atexit.register(_remove, path, os.getpid())
 
 
 def _remove(path: Path, writer_pid: int) -> None:

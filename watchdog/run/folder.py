@@ -23,8 +23,8 @@ from watchdog.guest.notices import notice_once
 from watchdog.process_identity import ProcessIdentity
 from watchdog.run import dead_runs
 from watchdog.run.dead_runs import SUFFIX, lives
-from watchdog.run.incident_ids import slug
-from watchdog.run.substitute import is_ours, is_too_long, substitute_root
+from watchdog.run.substitute import is_ours, is_too_long, substitute_of, substitute_root
+from watchdog.sentinel.leavings import ENDING_SUFFIX
 from watchdog.settings import Settings
 
 _SHARED_MEMORY = Path("/dev/shm")
@@ -97,6 +97,8 @@ class RunFolder:
                 unfinished.unlink(missing_ok=True)
                 unfinished.symlink_to(box.path)
                 os.replace(unfinished, link)
+                # Of a process that had this name before, in a run of the same name.
+                link.with_suffix(ENDING_SUFFIX).unlink(missing_ok=True)
         except OSError as error:
             if self._identity.local_rank in (0, None):
                 text = (
@@ -126,6 +128,10 @@ class RunFolder:
             with contextlib.suppress(OSError):
                 if path.stat().st_size == 0:
                     path.unlink()
+        if not dead_runs.sentinel_lives(self._local) and not list(self._local.glob(f"*{SUFFIX}")):
+            # It was killed; else it clears up after itself.
+            with contextlib.suppress(OSError):
+                dead_runs.remove(self._local)
         for folder in (self._local, self._local.parent, self.ranks, self.path, self.path.parent):
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -158,7 +164,7 @@ def _folder_of_run(wanted: str, run: str) -> Path:
     if not is_ours(root):
         return path
     notice_once("folder", f"a name in {wanted[:80]!r}… is too long; files are in {root} instead")
-    return root / slug(run)
+    return substitute_of(path)
 
 
 def _folder_of_this_user(shared_memory: Path) -> Path:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from watchdog.guest.notices import notice
+from watchdog.run.substitute import substitute_of
 
 _MAX_BYTES = 50_000_000
 _MAX_INCIDENTS = 3
@@ -25,7 +26,8 @@ def promise(run_folder: Path) -> None:
 
 def lines(run_folder: Path) -> list[str]:
     """One line an incident of the run, the first ones; empty for a run without any."""
-    reports = sorted(run_folder.glob("incidents/*/report.json"))
+    folders = dict.fromkeys((run_folder, substitute_of(run_folder)))
+    reports = sorted(path for each in folders for path in each.glob("incidents/*/report.json"))
     found = [_line(path) for path in reports[:_MAX_INCIDENTS]]
     if len(reports) > _MAX_INCIDENTS:
         found.append(f"{len(reports) - _MAX_INCIDENTS} more in {run_folder / 'incidents'}")

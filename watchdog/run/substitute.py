@@ -7,6 +7,8 @@ import stat
 import tempfile
 from pathlib import Path
 
+from watchdog.run.incident_ids import slug
+
 _MAX_NAME_BYTES = 255
 # The kernel's bound for a path, less what an incident adds below the folder of its run.
 _MAX_PATH_BYTES = 4096 - 400
@@ -15,6 +17,15 @@ _MAX_PATH_BYTES = 4096 - 400
 def substitute_root() -> Path:
     """Where substitutes lie, below the folder for temporary files; it need not exist."""
     return Path(tempfile.gettempdir()) / f"miles-watchdog-{os.getuid()}"
+
+
+def substitute_of(run_folder: Path) -> Path:
+    """What is used in place of a run's folder; it need not exist.
+
+    Args:
+        run_folder: `<dir>/<run>`.
+    """
+    return substitute_root() / slug(run_folder.name)
 
 
 def is_too_long(path: Path) -> bool:

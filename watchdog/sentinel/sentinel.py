@@ -3,7 +3,8 @@
 One a node and run. It maps the black boxes of the node, looks at them once a second, and holds a
 descriptor of each process, so that it learns at once of its end and of how it ended. Where all
 the ranks of its node have gone silent in a section that is past its deadline, it starts a
-speaker, which reports for them. It ends with the last process of the run on this node, and
+speaker, which reports for them; where they are silent and another node may wait for them, one
+that leaves word of them. It ends with the last process of the run on this node, and
 clears up what processes that were killed could not.
 
 It has to stay small: standard library only, nothing of `watchdog` but what says so too, and the
@@ -15,92 +16,29 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import mmap
+import math
 import os
 import select
 import signal
 import time
+from collections.abc import Callable
 
-from watchdog.blackbox import layout
-from watchdog.sentinel import endings, run_roster
+from watchdog.guest.lost_time import LostTime
+from watchdog.sentinel import endings, leavings, run_roster
+from watchdog.sentinel.box import BOX_SUFFIX, Box
+from watchdog.sentinel.leavings import ENDING_SUFFIX
+from watchdog.sentinel.silence import ALL_SILENT, Silence
 
 LOCK = "sentinel.lock"
 ABORT = "abort.json"
-ENDING_SUFFIX = ".ending"
-BOX_SUFFIX = ".blackbox"
+LOST_S = "--lost-s"
 TICK_S = 1.0
 # Nobody may hold the lock for longer without a sign of life (s).
 STALE_AFTER_S = 15.0
-# A watchdog thread beats every second at least.
-_SILENT_AFTER_S = 3.0
-# Ranks that can speak have so long to do it (s).
-_GRACE_S = 2.0
 _FIRST_BOX_WITHIN_S = 60.0
 _ABORT_GRACE_S = 4.0
 # How a process ended may be told only once its parent has asked.
 _ENDING_WITHIN_S = 3.0
-
-
-class Box:
-    """One process of the node, through its black box.
-
-    Attributes:
-        name: Its name in `ranks/`: the rank, or role and pid.
-        pid: Its process id.
-        ticks: When it started (clock ticks since boot).
-        descriptor: Readable once it has ended; -1 where there is none.
-        ended_s: When its end was seen (monotonic, s), `None` before.
-        is_settled: Whether all is done about its end.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.name = os.path.basename(path)[: -len(BOX_SUFFIX)]
-        with open(path, "rb") as file:
-            self._memory = mmap.mmap(file.fileno(), layout.SIZE, prot=mmap.PROT_READ)
-        self.inode = os.stat(path).st_ino
-        identity = self._identity()
-        self.pid = int(str(identity["pid"]))
-        self.ticks = int(str(identity["pid_started_ticks"]))
-        self.is_rank = identity.get("role") == "trainer" and identity.get("rank") is not None
-        self.descriptor = endings.open_process(self.pid, self.ticks)
-        self.ended_s: float | None = None
-        self.is_settled = False
-        self.spoken_for: tuple[int, int] | None = None
-
-    @property
-    def has_exited(self) -> bool:
-        """Whether it said itself that it ends."""
-        return bool(layout.STATE.unpack_from(self._memory, layout.STATE_AT)[0] == layout.EXITED)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process still is."""
-        return endings.start_ticks(self.pid) == self.ticks
-
-    def is_silent(self, now_s: float) -> bool:
-        """Whether its watchdog thread does not run, or never came to."""
-        (beat_s,) = layout.HEARTBEAT.unpack_from(self._memory, layout.HEARTBEAT_AT)
-        return bool(now_s - beat_s > _SILENT_AFTER_S)
-
-    def late_section(self, now_s: float) -> tuple[int, int] | None:
-        """Text number and index of a section that is past its deadline, else `None`."""
-        values = layout.SECTION.unpack_from(self._memory, layout.SECTION_AT)
-        name, _, index, began_s, _, deadline_s = values[1:7]
-        is_whole = values[0] == values[-1]
-        is_late = is_whole and name and now_s > began_s + deadline_s + _GRACE_S
-        return (int(name), int(index)) if is_late else None
-
-    def close(self) -> None:
-        """Let go of the descriptor and the map."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-        self._memory.close()
-
-    def _identity(self) -> dict[str, object]:
-        (length,) = layout.IDENTITY_LENGTH.unpack_from(self._memory, layout.IDENTITY_AT)
-        start = layout.IDENTITY_AT + layout.IDENTITY_LENGTH.size
-        data = bytes(self._memory[start : start + length])
-        return dict(json.loads(data))
 
 
 class Sentinel:
@@ -117,8 +55,12 @@ class Sentinel:
         self._boxes: dict[str, Box] = {}
         run = os.path.basename(run_folder)
         self._roster = run_roster.Roster(os.path.join(local, run_roster.FILE), run)
+        self._silence = Silence()
         self._children: set[int] = set()
-        self._began_s = time.monotonic()
+        self._leaves_word = -1
+        self._began_s = self._last_tick_s = time.monotonic()
+        self._lost_time = LostTime()
+        self._is_late = False
         self._has_seen_box = False
         self._lock = -1
 
@@ -151,19 +93,35 @@ class Sentinel:
     def tick(self, now_s: float) -> bool:
         """Look once; returns whether there is anything left to look at."""
         os.utime(self._lock)
+        is_awake = self._woke(now_s)
         self._find_boxes()
         for box in self._boxes.values():
             if not box.is_settled:
                 self._look_at_end(box, now_s)
         ranks = [box.pid for box in self._boxes.values() if box.is_rank and not box.is_settled]
         self._roster.look(now_s, ranks)
-        self._speak(now_s)
+        if is_awake and not os.path.exists(os.path.join(self._local, ABORT)):
+            # Else the run is being ended: what is late or silent then is a consequence.
+            self._speak(now_s)
+            self._leave_word(now_s)
         self._abort()
         self._children -= {pid for pid in self._children if has_ended(pid)}
         if not self._has_seen_box:
             return now_s < self._began_s + _FIRST_BOX_WITHIN_S
         # A speaker that still writes needs its sentinel no more, but the boxes that it reads.
         return bool(self._children) or not all(box.is_settled for box in self._boxes.values())
+
+    def _woke(self, now_s: float) -> bool:
+        """Count what was lost since the last look; whether ranks can be judged by this one.
+
+        Ranks that were stopped along with this process need a moment to show that they are back.
+        One only: a busy machine makes every look late.
+        """
+        slept_s = now_s - self._last_tick_s
+        self._last_tick_s = now_s
+        self._lost_time.woke(now_s, slept_s, TICK_S)
+        was_late, self._is_late = self._is_late, slept_s > 2 * TICK_S
+        return was_late or not self._is_late
 
     def _is_watched(self, box: Box) -> bool:
         return box.descriptor >= 0 and box.ended_s is None
@@ -212,24 +170,42 @@ class Sentinel:
 
     def _speak(self, now_s: float) -> None:
         """Start a speaker where a section is late and nobody here is able to say so."""
-        if os.path.exists(os.path.join(self._local, ABORT)):
-            return  # the run is being ended: what is late or silent now is a consequence
         ranks = [box for box in self._boxes.values() if box.is_rank and not box.has_exited]
-        late = [(box, box.late_section(now_s)) for box in ranks]
-        able = {place for box, place in late if place and not box.is_silent(now_s)}
+        since_s = self._since(now_s)
+        late = [(box, box.late_section(since_s)) for box in ranks]
+        able = {place for box, place in late if place and not box.is_silent(since_s)}
         for box, place in late:
             if place is None or place in able or box.spoken_for == place:
                 continue
             for other, same in late:
                 if same == place:
                     other.spoken_for = place
-            self._start([*self._speaker, os.path.join(self._local, box.name + BOX_SUFFIX)])
+            lost_s = self._lost_time.within_s(box.section_began_s, now_s)
+            self._start(box, LOST_S, f"{lost_s:.1f}")
 
-    def _start(self, command: list[str]) -> None:
-        try:
-            self._children.add(os.posix_spawn(command[0], command, os.environ, setsid=True))
-        except OSError:
+    def _since(self, now_s: float) -> Callable[[float], float]:
+        return lambda began_s: now_s - began_s - self._lost_time.within_s(began_s, now_s)
+
+    def _leave_word(self, now_s: float) -> None:
+        """Start a speaker that tells other nodes what is seen of ranks that all are silent."""
+        ranks = [box for box in self._boxes.values() if box.is_rank]
+        silent = [box for box in ranks if not box.has_exited]
+        if not silent or self._leaves_word in self._children:
             return
+        num_ended = sum(box.is_settled for box in silent)
+        last_s = max((b.last_sign_s for b in silent if not b.is_settled), default=-math.inf)
+        is_due = self._silence.is_to_be_told(self._since(now_s)(last_s), num_ended)
+        if is_due and len(ranks) < max(box.world_size for box in silent):
+            self._leaves_word = self._start(silent[0], ALL_SILENT)
+
+    def _start(self, box: Box, *what: str) -> int:
+        command = [*self._speaker, os.path.join(self._local, box.name + BOX_SUFFIX), *what]
+        try:
+            child = os.posix_spawn(command[0], command, os.environ, setsid=True)
+        except OSError:
+            return -1
+        self._children.add(child)
+        return child
 
     def _abort(self) -> None:
         """End those who were to end themselves and cannot: stopped, or the GIL held."""
@@ -247,39 +223,9 @@ class Sentinel:
                 kill(pid)
 
     def _clear_up(self) -> None:
-        """Keep the boxes of the dead in the run folder, and leave nothing in memory."""
-        ranks = os.path.join(self._run_folder, "ranks")
+        leavings.clear_up(self._local, self._run_folder, self._boxes.values())
         for box in self._boxes.values():
-            if not box.has_exited and os.path.realpath(ranks) != os.path.realpath(self._local):
-                for suffix in (BOX_SUFFIX, ENDING_SUFFIX):
-                    _keep(os.path.join(self._local, box.name + suffix), ranks)
             box.close()
-            if os.path.realpath(ranks) != os.path.realpath(self._local):
-                for suffix in (BOX_SUFFIX, ENDING_SUFFIX):
-                    _unlink(os.path.join(self._local, box.name + suffix))
-        for entry in list(os.scandir(self._local)) if os.path.isdir(self._local) else []:
-            if entry.name.endswith(".lock"):
-                _unlink(entry.path)
-        _unlink(os.path.join(self._local, LOCK))
-        _unlink(os.path.join(self._local, ABORT))
-        _unlink(os.path.join(self._local, run_roster.FILE))
-        for folder in (self._local, os.path.dirname(self._local), ranks, self._run_folder,
-                       os.path.dirname(self._run_folder)):  # fmt: skip
-            try:
-                os.rmdir(folder)
-            except OSError:
-                continue
-
-
-def _keep(path: str, folder: str) -> None:
-    target = os.path.join(folder, os.path.basename(path))
-    unfinished = f"{target}.{os.getpid()}"
-    try:
-        with open(path, "rb") as source, open(unfinished, "wb") as copy:
-            copy.write(source.read(layout.SIZE))
-        os.replace(unfinished, target)
-    except OSError:
-        _unlink(unfinished)
 
 
 def _write(path: str, text: str) -> None:
@@ -289,7 +235,7 @@ def _write(path: str, text: str) -> None:
             file.write(text)
         os.replace(unfinished, path)
     except OSError:
-        _unlink(unfinished)
+        leavings.unlink(unfinished)
 
 
 def has_ended(child: int) -> bool:
@@ -298,13 +244,6 @@ def has_ended(child: int) -> bool:
         return os.waitpid(child, os.WNOHANG)[0] == child
     except ChildProcessError:
         return True
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return
 
 
 def kill(pid: int) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from watchdog.guest.lost_time import LostTime
 from watchdog.guest.notices import notice_once
 from watchdog.guest.own_threads import mark_this_thread
 from watchdog.guest.worker import IncidentWorker, run_guarded
@@ -22,7 +23,6 @@ from watchdog.run.incident_ids import incident_id
 from watchdog.settings import Settings
 from watchdog.timing.clock import Clock, SystemClock
 from watchdog.timing.deadlines import COLLECTIVE, Deadlines
-from watchdog.timing.lost_time import LostTime
 from watchdog.timing.stall_context import StallContext
 
 THREAD_NAME = "weight-sync-watchdog"

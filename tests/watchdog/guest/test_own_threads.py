@@ -3,6 +3,7 @@
 import signal
 import threading
 
+from watchdog.capture import child
 from watchdog.guest.worker import IncidentWorker
 from watchdog.incident.on_stall import run_command
 
@@ -37,3 +38,11 @@ def test_a_command_that_it_starts_blocks_no_signal(tmp_path):
     )
 
     assert output.split() == [b"SigBlk:", b"0000000000000000"]
+
+
+def test_a_program_that_it_asks_blocks_no_signal():
+    command = ["grep", "SigBlk", "/proc/self/status"]
+
+    said = on_own_thread(lambda: child.answer(command, 30))
+
+    assert said.output.split() == ["SigBlk:", "0000000000000000"]

@@ -31,6 +31,7 @@ class Job:
             "RAY_TOKEN": "abc-def-ghi",
             **settings,
         }
+        self.environ = common
         (folder / "tmp").mkdir(exist_ok=True)
         self.ranks = [self._start(rank, way, common) for rank, way in enumerate(ways)]
         for rank in self.ranks:

@@ -4,10 +4,16 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
+from watchdog.blackbox.reading import read_blackbox
 from watchdog.exit_status import STALLED
+from watchdog.node.duties import sentinel_pid
+from watchdog.sentinel.sentinel import LOCK
 from watchdog.serialization import evidence_from_json
 
 WAIT = "wait_in_barrier"
@@ -113,3 +119,71 @@ def test_a_full_disk_costs_the_place_and_not_the_report(job, full_disk, tmp_path
     said = run.said(0) + run.said(1)
     assert "No space left" in said
     assert str(found[0].with_name("report.md")) in said
+
+
+@pytest.mark.slow
+def test_time_in_which_a_job_and_its_sentinel_were_stopped_raises_no_alarm(job):
+    run = job("finish", MILES_WATCHDOG_STALL_AFTER="6")
+    rank = run.ranks[0]
+    box = run.wait_for(lambda: next(iter(run.folder.glob("runs/*/ranks/0.blackbox")), None))
+    local = box.resolve().parent
+    sentinel = run.wait_for(lambda: sentinel_pid(local))
+
+    for pid in (rank.pid, sentinel):
+        os.kill(pid, signal.SIGSTOP)
+    entered_s = read_blackbox(local / "0.blackbox").section_began_s
+    run.wait_for(lambda: time.monotonic() > entered_s + 12)
+    # The sentinel is back first, and sees a silent rank in a section that is old.
+    os.kill(sentinel, signal.SIGCONT)
+    for _ in range(2):
+        seen_s = (local / LOCK).stat().st_mtime
+        run.wait_for(lambda before_s=seen_s: (local / LOCK).stat().st_mtime > before_s)
+    rank.send_signal(signal.SIGCONT)
+    rank.stdin.write("x")
+    rank.stdin.flush()
+
+    assert rank.wait(40) == 0
+    run.wait_for(lambda: not local.exists())
+    assert not run.incidents.exists()
+    assert "stalled" not in run.said(0)
+
+
+DRIVER = """
+import argparse, sys
+from watchdog.recording import active_flags
+args = argparse.Namespace(disable_weights_backuper=True)
+active_flags.record(args, "validate", {"disable_weights_backuper": False})
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def is_watched_by_sentinel(run) -> bool:
+    """Whether the job's ranks have a sentinel, wherever their boxes lie."""
+    locks = Path("/dev/shm").glob(f"miles-watchdog-{os.getuid()}-*/{run.run}.*/{LOCK}")
+    return any(sentinel_pid(lock.parent) for lock in locks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["runs", "file/runs"], ids=["run folder", "substitute"])
+def test_of_ranks_that_cannot_speak_the_report_has_the_arguments_of_their_driver(
+    job, tmp_path, place
+):
+    (tmp_path / "file").write_text("")
+    run = job(WAIT, MILES_WATCHDOG_DIR=str(tmp_path / place), MILES_WATCHDOG_STALL_AFTER="12")
+    run.wait_for(lambda: is_watched_by_sentinel(run))
+    run.ranks[0].send_signal(signal.SIGSTOP)
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER],
+        env={**os.environ, **run.environ}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    with driver:
+        assert driver.stdout.readline() == b"ready\n"
+
+        found = run.wait_for(lambda: list(tmp_path.rglob("report.json")))
+        driver.stdin.close()
+
+    evidence = evidence_from_json(found[0].with_name("evidence.json").read_text())
+    assert [(flag.name, flag.value) for flag in evidence.flags] == [
+        ("disable_weights_backuper", True)
+    ]

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from watchdog.evidence import Flag
-from watchdog.run import flags_file
+from watchdog.run import flags_file, substitute
 
 # A launcher that validates, and a rank that it starts, which gets no argument at all.
 LAUNCHER = """
@@ -63,12 +63,37 @@ def test_the_file_is_gone_when_the_launcher_has_ended(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_costs_the_launcher_nothing(tmp_path):
+def test_where_the_folder_cannot_be_written_they_lie_where_the_reports_go(tmp_path):
     (tmp_path / "runs").write_text("a file where the folder should be")
+    (tmp_path / "tmp").mkdir()
 
-    result = launched(tmp_path)
+    result = launched(tmp_path, TMPDIR=str(tmp_path / "tmp"))
 
-    assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "", "")
+    assert "lora_rank 8 0 validate" in result.stdout.splitlines(), result.stderr
+    assert result.stderr == ""
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_arguments_in_a_substitute_of_somebody_else_are_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(substitute, "substitute_root", lambda: tmp_path / "instead")
+    environ = {"MILES_WATCHDOG_DIR": str(tmp_path / "runs"), "MILES_WATCHDOG_RUN": "a-run"}
+    path = tmp_path / "instead" / "a-run" / "flags.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps([{"name": "lora_rank", "value": 8}]))
+    assert flags_file.read(environ) == (Flag("lora_rank", 8),)
+
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+
+    assert flags_file.read(environ) == ()
+
+
+def test_no_place_at_all_costs_the_launcher_nothing(tmp_path):
+    for name in ("runs", "tmp"):
+        (tmp_path / name).write_text("a file where the folder should be")
+
+    result = launched(tmp_path, TMPDIR=str(tmp_path / "tmp"))
+
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from watchdog.run import substitute
 from watchdog.run.last_word import lines
 
 ENDS = """
@@ -62,3 +63,14 @@ def test_many_incidents_are_counted(tmp_path, incident):
 
     assert len(lines(tmp_path)) == 4
     assert lines(tmp_path)[-1] == f"2 more in {tmp_path / 'incidents'}"
+
+
+def test_a_report_in_the_substitute_is_named_as_well(tmp_path, monkeypatch):
+    monkeypatch.setattr(substitute, "substitute_root", lambda: tmp_path / "instead")
+    folder = tmp_path / "instead" / "a-run" / "incidents" / "weight_sync-0001"
+    folder.mkdir(parents=True)
+    (folder / "report.json").write_text(json.dumps({"state": "hung", "reason": "rank 1 reads."}))
+
+    (said,) = lines(tmp_path / "a-run")
+
+    assert str(folder / "report.md") in said

@@ -218,6 +218,28 @@ def test_the_empty_file_for_a_stack_of_a_killed_rank_goes_and_a_written_one_stay
     assert names == {"0.blackbox", "1.blackbox", "1.faulthandler"}
 
 
+def test_how_a_rank_was_killed_goes_with_its_box(folder, tmp_path):
+    killed = folder(pid=parent_of_nobody())
+    box = killed.create_blackbox()
+    killed.ranks.mkdir(parents=True)
+    (killed.ranks / box.path.name).symlink_to(box.path)
+    box.path.with_suffix(".ending").write_text("{}")
+
+    settle(one_root(tmp_path))
+
+    assert (killed.ranks / "0.ending").read_text() == "{}"
+
+
+def test_how_an_earlier_process_of_the_name_ended_is_told_no_longer(folder):
+    rank = folder(rank=0)
+    rank.ranks.mkdir(parents=True)
+    (rank.ranks / "0.ending").write_text("{}")
+
+    rank.prepare(rank.create_blackbox())
+
+    assert not (rank.ranks / "0.ending").exists()
+
+
 def test_a_live_run_is_left_alone(folder, tmp_path):
     one = folder()
     one.prepare(one.create_blackbox())

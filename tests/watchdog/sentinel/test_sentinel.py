@@ -15,6 +15,7 @@ from watchdog.blackbox.writing import BlackBox
 from watchdog.node.duties import sentinel_command, sentinel_pid
 from watchdog.process_identity import process_identity, started_ticks
 from watchdog.sentinel.sentinel import ABORT, LOCK, Sentinel
+from watchdog.sentinel.silence import ALL_SILENT
 
 # A rank that is in a section since ever, and whose watchdog thread beat once.
 RANK = """
@@ -22,11 +23,14 @@ import os, sys, time
 from pathlib import Path
 from watchdog.blackbox.writing import BlackBox
 from watchdog.process_identity import process_identity
-rank, beat_s = int(sys.argv[2]), float(sys.argv[3])
+given = dict(enumerate(sys.argv))
+rank, beat_s = int(given[2]), float(given[3])
+section, began_s = given.get(4, "weight_sync"), float(given.get(5, 1.0))
 identity = process_identity({}, rank=rank, world_size=2).as_json()
 box = BlackBox.create(Path(sys.argv[1]) / f"{rank}.blackbox", identity)
 box.heartbeat(beat_s)
-box.section(box.text("weight_sync"), 0, 1, 1.0, 1.0, 5.0, 0)
+if section != "none":
+    box.section(box.text(section), 0, 1, began_s, began_s, 5.0, 0)
 print("ready", flush=True)
 for line in sys.stdin:
     if line == "end\\n":
@@ -48,7 +52,7 @@ def sentinel(folders, tmp_path):
     """A sentinel whose speaker writes down whom it is to speak for; ticked by hand."""
     local, run_folder = folders
     spoken = tmp_path / "spoken"
-    speaker = ["/bin/sh", "-c", f'echo "$0" >> {spoken}']
+    speaker = ["/bin/sh", "-c", f'echo "$0 $*" >> {spoken}']
     sentinel = Sentinel(str(local), str(run_folder), speaker)
     assert sentinel.take_lock()
     return sentinel
@@ -70,6 +74,13 @@ def run_to_end(sentinel, start_s: float) -> None:
         now_s += 1.0
         assert now_s < start_s + 3600
     sentinel._clear_up()
+
+
+def spoken_for(tmp_path, *, all_silent: bool = False) -> list[str]:
+    """The boxes for which a speaker was started, for a section or for its node as a whole."""
+    spoken = tmp_path / "spoken"
+    lines = spoken.read_text().splitlines() if spoken.exists() else []
+    return [line.split()[0] for line in lines if (ALL_SILENT in line) == all_silent]
 
 
 def test_it_writes_down_how_a_rank_was_killed(start, folders, sentinel):
@@ -134,8 +145,7 @@ def test_it_speaks_once_for_ranks_that_all_are_silent(start, folders, sentinel, 
         end(rank)
     run_to_end(sentinel, now_s)
 
-    spoken = (tmp_path / "spoken").read_text().split()
-    assert spoken == [str(local / "0.blackbox")] or spoken == [str(local / "1.blackbox")]
+    assert spoken_for(tmp_path) in ([str(local / "0.blackbox")], [str(local / "1.blackbox")])
 
 
 def test_it_does_not_speak_for_ranks_of_a_run_that_is_being_ended(
@@ -162,7 +172,24 @@ def test_a_watchdog_thread_that_never_came_to_run_is_silent_too(start, folders, 
     end(rank)
     run_to_end(sentinel, now_s)
 
-    assert (tmp_path / "spoken").read_text().split() == [str(local / "0.blackbox")]
+    assert spoken_for(tmp_path) == [str(local / "0.blackbox")]
+
+
+def test_time_in_which_the_host_stood_still_is_not_waited(start, folders, sentinel, tmp_path):
+    local, _ = folders
+    now_s = time.monotonic()
+    rank = start(RANK, local, 0, now_s, "weight_sync", now_s)
+    sentinel.tick(now_s)
+    for second in range(100, 103):
+        sentinel.tick(now_s + second)
+    assert spoken_for(tmp_path) == []
+
+    for second in range(103, 110):
+        sentinel.tick(now_s + second)
+    end(rank)
+    run_to_end(sentinel, now_s + 110)
+
+    assert spoken_for(tmp_path) == [str(local / "0.blackbox")]
 
 
 def test_it_leaves_the_word_to_a_rank_that_can_speak(start, folders, sentinel, tmp_path):
@@ -176,6 +203,49 @@ def test_it_leaves_the_word_to_a_rank_that_can_speak(start, folders, sentinel, t
     run_to_end(sentinel, now_s)
 
     assert not (tmp_path / "spoken").exists()
+
+
+def test_it_leaves_word_of_ranks_that_all_are_silent_and_late_in_nothing(
+    start, folders, sentinel, tmp_path
+):
+    local, _ = folders
+    now_s = time.monotonic()
+    rank = start(RANK, local, 0, now_s, "none")
+    for second in range(30):
+        assert sentinel.tick(now_s + second)
+
+    end(rank)
+    run_to_end(sentinel, now_s + 30)
+
+    assert spoken_for(tmp_path, all_silent=True) == [str(local / "0.blackbox")]
+
+
+def test_it_leaves_no_word_where_no_other_node_could_wait(start, folders, sentinel, tmp_path):
+    local, _ = folders
+    now_s = time.monotonic()
+    ranks = [start(RANK, local, rank, now_s, "none") for rank in (0, 1)]
+    for second in range(30):
+        assert sentinel.tick(now_s + second)
+
+    for rank in ranks:
+        end(rank)
+    run_to_end(sentinel, now_s + 30)
+
+    assert spoken_for(tmp_path, all_silent=True) == []
+
+
+def test_it_leaves_word_of_a_node_whose_ranks_were_killed_before_it_ends(
+    start, folders, sentinel, tmp_path
+):
+    local, _ = folders
+    now_s = time.monotonic()
+    rank = start(RANK, local, 0, now_s, "none")
+    sentinel.tick(now_s)
+
+    end(rank, signal.SIGKILL)
+    run_to_end(sentinel, now_s + 1)
+
+    assert spoken_for(tmp_path, all_silent=True) == [str(local / "0.blackbox")]
 
 
 def test_it_ends_ranks_that_were_told_to_end_and_cannot(start, folders, sentinel):
@@ -293,8 +363,13 @@ def test_it_needs_nothing_beyond_the_standard_library():
     assert set(json.loads(said.stdout)) == {
         "watchdog.blackbox",
         "watchdog.blackbox.layout",
+        "watchdog.guest",
+        "watchdog.guest.lost_time",
         "watchdog.sentinel",
+        "watchdog.sentinel.box",
         "watchdog.sentinel.sentinel",
         "watchdog.sentinel.endings",
+        "watchdog.sentinel.leavings",
         "watchdog.sentinel.run_roster",
+        "watchdog.sentinel.silence",
     }

@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 
 from watchdog.blackbox.writing import BlackBox
+from watchdog.guest.lost_time import LostTime
 from watchdog.recording import recorder as recorder_module
 from watchdog.recording.recorder import Recorder
 from watchdog.settings import Settings
 from watchdog.timing.deadlines import Deadlines
-from watchdog.timing.lost_time import LostTime
 from watchdog.timing.monitor import THREAD_NAME, Hooks, Monitor
 
 

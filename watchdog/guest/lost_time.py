@@ -1,4 +1,7 @@
-"""Time in which the process could not run: stopped, frozen, or asleep with its machine."""
+"""Time in which the process could not run: stopped, frozen, or asleep with its machine.
+
+Standard library only: the sentinel counts it as well.
+"""
 
 from __future__ import annotations
 
