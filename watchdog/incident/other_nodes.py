@@ -62,10 +62,15 @@ def met(
     return held(meeting, sleep=sleep)
 
 
-def order_abort(context: StallContext) -> None:
-    """Tell the other nodes, if there are any, to end their ranks too. Never raises."""
+def order_abort(context: StallContext, on_behalf_of: str) -> None:
+    """Tell the other nodes, if there are any, to end their ranks too. Never raises.
+
+    Args:
+        context: The stall.
+        on_behalf_of: Whose watchdog ends the job and for what.
+    """
     local = [one for one in members_of(context).values() if one.is_local]
     if len(local) >= (context.identity.world_size or 0):
         return
     with contextlib.suppress(BoardError):
-        boards(context)[0].put(ABORT, context.incident_id.encode())
+        boards(context)[0].put(ABORT, on_behalf_of.encode())
