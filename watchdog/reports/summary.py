@@ -28,7 +28,7 @@ def render(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | No
         Plain lines of at most 100 columns, each with the prefix and a line feed. Only the
         line with the report's path may be longer: a path that is cut cannot be opened.
     """
-    lines = _wrapped(None, one_line(wording.headline(evidence, diagnosis)), 2)
+    lines = _wrapped(None, one_line(wording.headline_of_now(evidence, diagnosis, incident)), 2)
     for label, text, max_lines in _items(evidence, diagnosis):
         lines += _wrapped(label, one_line(text, 1000), max_lines)
     path = wording.report_path(incident)

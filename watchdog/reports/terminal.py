@@ -57,7 +57,7 @@ def _print(
     # brackets in it stays a log line.
     page = _Page(out)
     style = _STATE_STYLE.get(diagnosis.verdict.state, "bold")
-    page.line(wording.headline(evidence, diagnosis), style)
+    page.line(wording.headline_of_now(evidence, diagnosis, incident), style)
     page.facts(_facts(evidence, diagnosis, incident))
     _print_causes(page, diagnosis)
     _print_groups(page, diagnosis)
@@ -82,8 +82,6 @@ def _facts(
     yield "stall", wording.stall_words(evidence.stall) if evidence.stall else ""
     yield "silent", ranks_label(verdict.unaccounted)
     yield "incident", incident.id if incident else ""
-    if incident and incident.ended_after_s is not None:
-        yield "ended", f"after all, after {incident.ended_after_s:.0f} s"
 
 
 def _print_causes(page: _Page, diagnosis: Diagnosis) -> None:

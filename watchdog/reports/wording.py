@@ -13,6 +13,7 @@ from watchdog.evidence import Evidence, Gap, Process, Stall, ThreadStack
 from watchdog.findings import Culprit, Diagnosis, Finding, Group, Verdict
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.ranks import ranks_label
+from watchdog.run.recovery import headline_of_ended
 
 _OWN_THREAD = "weight-sync-watchdog"
 
@@ -39,6 +40,14 @@ def headline(evidence: Evidence, diagnosis: Diagnosis) -> str:
     noun = "rank" if held == 1 and not total else "ranks"
     verb = "hold" if len(verdict.culprits) > 1 else "holds"
     return f"{state}: {who} {verb} up {held}{total} {noun}{stall}"
+
+
+def headline_of_now(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> str:
+    """The headline, and that the stall is over where it ended by itself."""
+    text = headline(evidence, diagnosis)
+    if incident is None or incident.ended_after_s is None:
+        return text
+    return headline_of_ended(text, incident.ended_after_s)
 
 
 def culprits_label(culprits: Sequence[Culprit]) -> str:
