@@ -149,3 +149,20 @@ def test_a_reason_that_only_repeats_the_culprits_sentence_is_left_out():
 
     assert wording.new_reason(same) == ""
     assert wording.new_reason(replace(same, reason="Rank 3: gone.")) == "Rank 3: gone."
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_told"),
+    [
+        ("rank 2: blocked in read_it, while the others are elsewhere.", False),
+        ("rank 2 is not blocked in read_it.", True),
+        ("rank 2 and rank 7 are blocked in read_it.", True),
+        ("Two samples are the same on every rank.", True),
+    ],
+)
+def test_a_reason_is_told_where_it_says_something_new(reason, is_told):
+    verdict = native_lora().diagnosis.verdict
+    culprit = replace(verdict.culprits[0], why="rank 2 is blocked in read_it, the others wait")
+    told = replace(verdict, reason=reason, culprits=(culprit,))
+
+    assert bool(wording.new_reason(told)) == is_told

@@ -15,6 +15,8 @@ from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.ranks import ranks_label
 from watchdog.run.recovery import headline_of_ended
 
+_FILLING = frozenset({"a", "an", "are", "in", "is", "it", "of", "the", "their", "to"})
+_NEGATIONS = frozenset({"no", "nobody", "none", "not", "nothing", "never"})
 _OWN_THREAD = "weight-sync-watchdog"
 
 
@@ -80,13 +82,21 @@ def merged_culprits(culprits: Sequence[Culprit]) -> list[tuple[str, Culprit]]:
 
 
 def new_reason(verdict: Verdict) -> str:
-    """The verdict's reason, "" where what is said of the culprits says it already."""
-    said = {" ".join(_words(culprit.why)) for culprit in verdict.culprits}
-    return "" if " ".join(_words(verdict.reason)) in said else verdict.reason
+    """The verdict's reason, "" where what is said of the culprits says it already.
+
+    It does where hardly a word of it is new, and no new one is a number or a negation.
+    """
+    told = [f"{c.process} {c.where} {c.why}" for c in verdict.culprits]
+    said = {word for text in (*told, culprits_label(verdict.culprits)) for word in _words(text)}
+    words = _words(verdict.reason)
+    new = [word for word in words if word not in said]
+    is_telling = any(word in _NEGATIONS or any(map(str.isdigit, word)) for word in new)
+    return verdict.reason if is_telling or 3 * len(new) > len(words) else ""
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in re.findall(r"[\w./]+", text.rstrip(".")) if word not in ("is", "are")]
+    words = (word.strip("./:") for word in re.findall(r"[\w./:-]+", text.lower()))
+    return [word for word in words if word and word not in _FILLING]
 
 
 def cause_label(cause: Finding) -> str:
