@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from watchdog.evidence import Evidence, Gap, Process, Stall, ThreadStack
 from watchdog.findings import Culprit, Diagnosis, Finding, Group, Verdict
@@ -102,6 +102,16 @@ def _words(text: str) -> list[str]:
 def cause_label(cause: Finding) -> str:
     """`missing_backup, confirmed`."""
     return f"{cause.cause_class}, {cause.confidence}"
+
+
+def new_supports(causes: Sequence[Finding]) -> Iterator[tuple[Finding, list[str]]]:
+    """Each cause with what speaks for it; what was told of an earlier one is only counted."""
+    told: set[str] = set()
+    for cause in causes:
+        new = [line for line in cause.supports if line not in told]
+        told.update(new)
+        left = len(cause.supports) - len(new)
+        yield cause, [*new, *([f"{left} of the above"] if left else [])]
 
 
 def waiting_groups(diagnosis: Diagnosis) -> list[Group]:

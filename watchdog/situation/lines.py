@@ -164,6 +164,12 @@ def cited(event: LogEvent) -> str:
     return ", ".join(part for part in (place, time if is_its_own else "") if part)
 
 
+def with_source(words: str, event: LogEvent) -> str:
+    """What is said on the strength of a line, with where that stands behind it in brackets."""
+    source = cited(event)
+    return f"{words} ({source})" if source else words
+
+
 def matching(events: Iterable[LogEvent], expression: re.Pattern[str]) -> tuple[LogEvent, ...]:
     """The events whose text matches, in their order."""
     return tuple(event for event in events if expression.search(event.text))

@@ -134,8 +134,7 @@ def _from_status(situation: Situation, process: Process) -> Culprit:
     if not told:
         return accused(situation, process, why)
     line = told[0].text.splitlines()[0][:160]
-    source = lines.cited(told[0])
-    return accused(situation, process, f"{why} ({source})" if source else why, f"`{line}`")
+    return accused(situation, process, lines.with_source(why, told[0]), f"`{line}`")
 
 
 def _from_log(situation: Situation) -> tuple[Culprit, ...]:
@@ -154,8 +153,7 @@ def _named(situation: Situation, event: LogEvent) -> Culprit | None:
     if not _ENDED.search(event.text):
         return None
     line = event.text.splitlines()[0][:160]
-    source = lines.cited(event)
-    why = f"`{line}` ({source})" if source else f"`{line}`"
+    why = lines.with_source(f"`{line}`", event)
     pids = [int(pid) for pid in _PID.findall(event.text)]
     named = (event.fields.get(name, "") for name in ("died_pid", "killed_pid", "pid"))
     pids = [*(int(pid) for pid in named if pid.isdigit()), *pids]

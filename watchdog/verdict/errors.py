@@ -122,9 +122,7 @@ def error_place(event: LogEvent) -> str:
 
 def error_words(event: LogEvent) -> str:
     """How an error is told beside its place: `it failed with RuntimeError (a.log:4, 05:41:17)`."""
-    source = lines.cited(event)
-    what = f"it failed with {lines.exception_of(event) or event.kind}"
-    return f"{what} ({source})" if source else what
+    return lines.with_source(f"it failed with {lines.exception_of(event) or event.kind}", event)
 
 
 def _writer(situation: Situation, event: LogEvent) -> Culprit:
