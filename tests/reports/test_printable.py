@@ -85,6 +85,7 @@ def test_no_line_of_a_fenced_text_closes_the_fence(text):
         ("it is in (__init__).", "it is in (`__init__`)."),
         ("of **all** *these* words", "of `**all** *these*` words"),
         ("[x](y)", "`[x](y)`"),
+        ("(get _a), _b < c", "(get `_a`), `_b` < c"),
         ("&lt; is an entity", "`&lt;` is an entity"),
         ("# title", "`#` title"),
         ("- item", "`-` item"),

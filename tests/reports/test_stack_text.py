@@ -14,6 +14,7 @@ from watchdog.evidence import (
     ThreadActivity,
     ThreadStack,
 )
+from watchdog.findings import Group
 from watchdog.reports import wording
 from watchdog.reports.limits import STEPS
 from watchdog.reports.stack_text import culprit_details, frame_text, group_stacks, stack_text
@@ -138,6 +139,38 @@ def test_the_main_thread_is_told_wherever_it_sleeps_and_our_own_threads_nowhere(
 
     kernel = [line for line in block.text.splitlines() if line.startswith("kernel:")]
     assert kernel == ["kernel: thread 4 python S futex_wait_queue"]
+
+
+def test_what_speaks_for_two_causes_is_told_once():
+    first = native_lora().diagnosis.causes[0]
+    second = replace(first, supports=(first.supports[0], "something else"))
+
+    (_, one), (_, two), (_, three) = wording.new_supports((first, second, second))
+
+    assert one == list(first.supports)
+    assert two == ["something else", "1 of the above"]
+    assert three == ["2 of the above"]
+
+
+@pytest.mark.parametrize(
+    ("doing", "where", "words"),
+    [
+        ("waiting in barrier", "barrier < update (a.py:3)", "waiting in barrier < update (a.py:3)"),
+        ("on device (sync)", "sync < f", "on device sync < f"),
+        ("idle (loop)", "recv < g", "idle (loop), recv < g"),
+        ("dead", "", "dead"),
+    ],
+)
+def test_a_call_that_ends_what_is_done_and_begins_the_place_is_told_once(doing, where, words):
+    assert wording.group_words(Group(("rank 0",), (0,), doing, where)) == words
+
+
+def test_engines_are_told_as_ranges_as_ranks_are():
+    keys = (*(f"engine {n}" for n in (0, 1, 2, 5)), "engine 1 worker 0", "driver")
+
+    assert wording.group_label(Group(keys, (), "idle")) == (
+        "engines 0-2, 5, engine 1 worker 0, driver"
+    )
 
 
 def test_a_reason_that_only_repeats_the_culprits_sentence_is_left_out():

@@ -10,9 +10,10 @@ import pytest
 from tests.rules import stacks
 from tests.rules.building import engine, files, flags, live, log, position, rank, sample
 from watchdog.diagnosis import diagnose
+from watchdog.diagnosis.collect_next import collect_next
 from watchdog.diagnosis.policy import admitted, yielding
 from watchdog.evidence import ActivitySample, Mark, Socket
-from watchdog.findings import Finding
+from watchdog.findings import Finding, Verdict
 from watchdog.rules import RULES
 from watchdog.serialization import evidence_from_json
 from watchdog.signs.answers import quotes
@@ -265,6 +266,14 @@ def test_who_keeps_the_gil_and_moves_is_not_hung() -> None:
 
     assert diagnose(hung).verdict.state == "hung"
     assert diagnose(moving).verdict.state == "slow"
+
+
+def test_where_nothing_is_wrong_nothing_is_to_be_collected() -> None:
+    moving = rank(0, stacks.GLOO_BARRIER, position=position("train", "barrier", "gloo", 7, ALL))
+    situation = Situation(files(moving))
+
+    assert collect_next(situation, Verdict("healthy", "rank 0 computes."), ()) == ()
+    assert collect_next(situation, Verdict("unknown", "who knows."), ()) != ()
 
 
 def _died(engine_index: int, **more: object) -> object:

@@ -14,6 +14,8 @@ def collect_next(
     situation: Situation, verdict: Verdict, causes: tuple[Finding, ...]
 ) -> tuple[str, ...]:
     """What to run next, most telling first; empty where the cause is confirmed."""
+    if verdict.state == "healthy":
+        return ()
     if causes and causes[0].confidence == "confirmed" and verdict.state in ("hung", "crashed"):
         return ()
     asked: list[str] = []

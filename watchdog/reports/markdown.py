@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from watchdog.counting import counted
 from watchdog.evidence import Evidence
 from watchdog.findings import Diagnosis
 from watchdog.reports import wording
@@ -53,6 +54,7 @@ def _rendered(
         incident=incident,
         limits=limits,
         wording=wording,
+        counted=counted,
         text=text,
         code=code,
         text_cell=partial(_cell, write=text),

@@ -61,7 +61,8 @@ def _plain(text: str, is_first: bool) -> list[str]:
     marked: list[str] = []
     for index, word in enumerate(re.findall(r"\s+|\S+", text)):
         opens_block = is_first and index == 0 and _AT_LINE_START.fullmatch(word)
-        if opens_block or _MARKUP.search(word) or (marked and word.isspace()):
+        is_gap = word.isspace() and marked and marked[-1][-1] not in ",;:.)"
+        if opens_block or is_gap or _MARKUP.search(word):
             marked.append(word)
         else:
             pieces += [*_code_of(marked), word]

@@ -88,7 +88,7 @@ def _facts(
 
 
 def _print_causes(page: _Page, diagnosis: Diagnosis) -> None:
-    if not diagnosis.causes:
+    if not diagnosis.causes and diagnosis.verdict.state != "healthy":
         page.heading("Why")
         page.line(f"No cause named: {wording.no_cause_words(diagnosis)}.")
     told = wording.new_supports(diagnosis.causes[: _LIMITS.entries])

@@ -17,6 +17,7 @@ from watchdog.run.recovery import headline_of_ended
 
 _FILLING = frozenset({"a", "an", "are", "in", "is", "it", "of", "the", "their", "to"})
 _NEGATIONS = frozenset({"no", "nobody", "none", "not", "nothing", "never"})
+_ENGINE = re.compile(r"engine \d{1,6}")
 _OWN_THREAD = "weight-sync-watchdog"
 
 
@@ -131,17 +132,29 @@ def waiting_groups(diagnosis: Diagnosis) -> list[Group]:
 def group_label(group: Group) -> str:
     """`ranks 0-2, 4`, and the processes that have no rank by their keys."""
     others = [key for key in group.processes if not key.startswith("rank ")]
-    label = ranks_label(group.ranks)
-    if len(others) > 3:
-        others = [*others[:2], f"{len(others) - 2} more"]
-    return ", ".join(part for part in (label, *others) if part)
+    engines = [key for key in others if _ENGINE.fullmatch(key)]
+    rest = [key for key in others if key not in engines]
+    if len(rest) > 3:
+        rest = [*rest[:2], f"{len(rest) - 2} more"]
+    numbers = [int(key.removeprefix("engine ")) for key in engines]
+    labels = (ranks_label(group.ranks), ranks_label(numbers, "engine"), *rest)
+    return ", ".join(part for part in labels if part)
 
 
 def group_words(group: Group) -> str:
     """What the group does, where, and whether two samples differ."""
     moving = {True: " (moving)", False: " (not moving)", None: ""}[group.moving]
-    where = f", {short_where(group.where)}" if group.where not in group.doing else ""
-    return f"{group.doing}{where}{moving}"
+    where = short_where(group.where) if group.where not in group.doing else ""
+    return f"{_at_place(group.doing, where)}{moving}"
+
+
+def _at_place(doing: str, where: str) -> str:
+    """`waiting in barrier < update`: a call that ends the one and begins the other once."""
+    first = where.partition(" ")[0]
+    if first and doing.endswith((f" {first}", f" ({first})")):
+        before = doing.removesuffix(first).removesuffix(f"({first})")
+        return f"{before}{where}"
+    return f"{doing}, {where}" if where else doing
 
 
 def short_where(where: str) -> str:
@@ -176,6 +189,8 @@ def size(num_bytes: int) -> str:
 
 def no_cause_words(diagnosis: Diagnosis) -> str:
     """Why no cause stands in the report."""
+    if diagnosis.verdict.state == "healthy":
+        return "nothing is wrong"
     ruled_out = len(diagnosis.refuted)
     also = f"; {ruled_out} looked likely and {'was' if ruled_out == 1 else 'were'} ruled out"
     return f"no known cause fits{also if ruled_out else ''}"
