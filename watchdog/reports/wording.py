@@ -18,6 +18,7 @@ from watchdog.run.recovery import headline_of_ended
 _FILLING = frozenset({"a", "an", "are", "in", "is", "it", "of", "the", "their", "to"})
 _NEGATIONS = frozenset({"no", "nobody", "none", "not", "nothing", "never"})
 _ENGINE = re.compile(r"engine \d{1,6}")
+_MAX_CLAUSE_CHARS = 90
 _OWN_THREAD = "weight-sync-watchdog"
 
 
@@ -29,7 +30,7 @@ def headline(evidence: Evidence, diagnosis: Diagnosis) -> str:
     if not verdict.culprits:
         return {
             "healthy": "HEALTHY: nothing is wrong",
-            "unknown": "UNKNOWN: the evidence does not tell who holds the job up",
+            "unknown": f"UNKNOWN: {_why_unknown(verdict)}",
         }.get(verdict.state, f"{state}{stall}: nobody in particular can be named")
     who = culprits_label(verdict.culprits)
     held = len({rank for group in waiting_groups(diagnosis) for rank in group.ranks})
@@ -43,6 +44,14 @@ def headline(evidence: Evidence, diagnosis: Diagnosis) -> str:
     noun = "rank" if held == 1 and not total else "ranks"
     verb = "hold" if len(verdict.culprits) > 1 else "holds"
     return f"{state}: {who} {verb} up {held}{total} {noun}{stall}"
+
+
+def _why_unknown(verdict: Verdict) -> str:
+    """The first clause of the reason, where it is short enough for a headline."""
+    clause = re.split(r"[.:;](?=\s|$)", verdict.reason, maxsplit=1)[0]
+    if not 0 < len(clause) <= _MAX_CLAUSE_CHARS:
+        return "the evidence does not tell who holds the job up"
+    return clause if clause[1:2].isupper() else clause[:1].lower() + clause[1:]
 
 
 def headline_of_now(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> str:
@@ -88,6 +97,8 @@ def new_reason(verdict: Verdict) -> str:
     It does where hardly a word of it is new, and no new one is a number or a negation.
     """
     told = [f"{c.process} {c.where} {c.why}" for c in verdict.culprits]
+    if verdict.state == "unknown" and not told:
+        told = [_why_unknown(verdict)]
     said = {word for text in (*told, culprits_label(verdict.culprits)) for word in _words(text)}
     words = _words(verdict.reason)
     new = [word for word in words if word not in said]
@@ -151,6 +162,9 @@ def group_words(group: Group) -> str:
 def _at_place(doing: str, where: str) -> str:
     """`waiting in barrier < update`: a call that ends the one and begins the other once."""
     first = where.partition(" ")[0]
+    told = doing[doing.find("(") + 1 : -1] if doing.endswith(")") else ""
+    if told and where.startswith(f"{told}, "):
+        return f"{doing}{where.removeprefix(told)}"
     if first and doing.endswith((f" {first}", f" ({first})")):
         before = doing.removesuffix(first).removesuffix(f"({first})")
         return f"{before}{where}"

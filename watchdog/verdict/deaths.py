@@ -127,9 +127,9 @@ def _pids(event: LogEvent) -> set[int]:
 
 
 def _from_status(situation: Situation, process: Process) -> Culprit:
-    why = f"{name_of(process)} is {process.status}"
+    why = f"{name_of(process)} is dead"
     detail = process.status_detail
-    why += f": {detail}" if detail and detail != process.status else ""
+    why += f": {detail}" if detail and detail != "dead" else ""
     told = lines_of_end(situation, process)
     if not told:
         return accused(situation, process, why)
