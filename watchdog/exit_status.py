@@ -18,6 +18,10 @@ STALLED = 86
 once whose it is."""
 
 
+BROKEN_PIPE = 141
+"""What a shell shows for a program that ended by SIGPIPE: who read the output has seen enough."""
+
+
 class ExitStatus(NamedTuple):
     """One line of the README's table.
 
@@ -50,6 +54,11 @@ TABLE = (
         "all", UNUSABLE, "the input or the command line cannot be used; the message says what"
     ),
     ExitStatus("all", FAULT, "a fault of miles-watchdog; `--debug` shows where"),
+    ExitStatus(
+        "all",
+        BROKEN_PIPE,
+        "who read the output left before its end, as `… \\| head -1` does; not a fault",
+    ),
     ExitStatus(
         "a rank of the run", STALLED, "ended by the watchdog, as `MILES_WATCHDOG_ABORT_AFTER` asks"
     ),

@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watchdog.guest.dead_mans_switch import MARGIN_S, DeadMansSwitch
@@ -32,6 +33,7 @@ from watchdog.process_identity import (
 )
 from watchdog.recording.recorder import FinishedSection, OpenSection, Recorder, active
 from watchdog.run.folder import RunFolder
+from watchdog.run.one_voice import is_first_to_say
 from watchdog.run.recovery import note_end
 from watchdog.settings import Knob, Settings, knobs
 from watchdog.timing.deadlines import Deadlines
@@ -157,15 +159,24 @@ class ProcessWatch:
     def _log(self, finished: FinishedSection, incident: str | None) -> None:
         line = sync_line(finished, self.identity, incident)
         if incident is not None:
-            folder = self.folder.path / "incidents" / incident
-            if folder.is_dir():
-                name = "failed.jsonl" if finished.raised else "recovered.jsonl"
-                append_line(folder / name, line)
-                if not finished.raised:
-                    note_end(folder, finished.ended_s - finished.section.began_s)
-            notice(_end_of_stall(finished, self.identity))
+            self._log_end_of_stall(finished, incident, line)
         if self.has_folder and self._logs_for_all():
             append_line(self.folder.path / FILE_NAME, line)
+
+    def _log_end_of_stall(
+        self, finished: FinishedSection, incident: str, line: dict[str, object]
+    ) -> None:
+        folder = _incident_folder(self.folder.path, incident)
+        outcome = "failed" if finished.raised else "recovered"
+        text = _end_of_stall(finished, self.identity)
+        if folder is not None:
+            append_line(folder / f"{outcome}.jsonl", line)
+            if not finished.raised:
+                note_end(folder, finished.ended_s - finished.section.began_s)
+            if not is_first_to_say(outcome, folder):
+                return
+            text += f"; all ranks: {folder / outcome}.jsonl"
+        notice(text)
 
     def _start_duties(self) -> None:
         # Ranks alone: an engine's process has neighbours of its own to keep it.
@@ -297,6 +308,14 @@ def _start_line(watch: ProcessWatch) -> str:
     ]
     place = f"files in {watch.folder.path}" if watch.has_folder else "without a folder"
     return f"on; {place}; " + (", ".join(changed) or "default settings")
+
+
+def _incident_folder(run_folder: Path, incident: str) -> Path | None:
+    """Where the incident lies: below the run's folder, or in its substitute."""
+    # Imported at a stall only, as all that belongs to one.
+    folder = importlib.import_module("watchdog.incident.folder").IncidentFolder
+    places: tuple[Path, ...] = folder(run_folder, incident).folders
+    return next((place for place in places if place.is_dir()), None)
 
 
 def _end_of_stall(finished: FinishedSection, identity: ProcessIdentity) -> str:

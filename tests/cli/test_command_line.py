@@ -157,11 +157,12 @@ def test_a_full_disk_is_no_fault_of_ours(tmp_path):
     assert b"Traceback" not in done.stderr
 
 
-def test_a_reader_who_has_seen_enough_is_not_told_of_a_hazard():
+@pytest.mark.parametrize("arguments", [["rules"], ["--help"], ["check", "--help"], ["settings"]])
+def test_a_reader_who_has_seen_enough_is_not_told_of_a_hazard(arguments):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
-        done = tool("rules", stdout=pipe, stderr=subprocess.PIPE)
+        done = tool(*arguments, stdout=pipe, stderr=subprocess.PIPE)
 
     assert done.returncode == 141
     assert done.stderr == b""

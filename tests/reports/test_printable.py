@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
-from watchdog.reports.limits import STEPS
-from watchdog.reports.markdown import step_text
 from watchdog.reports.printable import (
+    html_text,
     markdown_code,
     markdown_fence,
     markdown_text,
     one_line,
     printable,
+    without_bars,
 )
 
 
@@ -75,30 +77,80 @@ def test_no_line_of_a_fenced_text_closes_the_fence(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "escaped"),
+    ("text", "written"),
     [
-        ("<script>", "&lt;script&gt;"),
-        ("update_weights", "update_weights"),
-        ("_maybe_get", r"\_maybe_get"),
-        ("a|b", r"a\|b"),
-        ("[x](y)", r"\[x\](y)"),
-        ("**b**", r"\*\*b\*\*"),
-        ("# title", r"\# title"),
-        ("- item", r"\- item"),
-        ("ask @team", "ask @<!-- -->team"),
+        ("update_weights < _read (a_b.py:3) < send", "update_weights < `_read` (a_b.py:3) < send"),
+        ("R&D, a & b, a < b > c", "R&D, a & b, a < b > c"),
+        ("a <script> b", "a `<script>` b"),
+        ("it is in (__init__).", "it is in (`__init__`)."),
+        ("of **all** *these* words", "of `**all** *these*` words"),
+        ("[x](y)", "`[x](y)`"),
+        ("(get _a), _b < c", "(get `_a`), `_b` < c"),
+        ("&lt; is an entity", "`&lt;` is an entity"),
+        ("# title", "`#` title"),
+        ("- item", "`-` item"),
+        ("--colocate is set", "`--colocate` is set"),
+        ("1. one", "`1`. one"),
+        ("see #12 and own/er#3", "see `#12` and `own/er#3`"),
+        ("ask @team", "ask `@team`"),
+        ("run `ls -l | wc` and <x>", "run `ls -l | wc` and `<x>`"),
+        ("one ` alone", "one `` ` `` alone"),
+        ("*a`b`", "`*a` `b`"),
     ],
 )
-def test_prose_is_read_as_prose(text, escaped):
-    assert markdown_text(text) == escaped
+def test_prose_reads_the_same_unrendered_and_is_read_as_prose(text, written):
+    assert markdown_text(text) == written
 
 
-def test_a_command_outside_of_tables_is_copied_as_it_is():
-    step = (
-        "Stacks: `for p in $(pgrep -f 'sglang::|VLLM::'); do py-spy dump --pid $p; done`, and <x>"
-    )
+MARKUP = st.text(alphabet="`*_~[]()<>/!&;#@\\|$ab1.-+= \n") | st.text()
 
-    text = step_text(step, STEPS[0])
 
-    assert "`for p in $(pgrep -f 'sglang::|VLLM::'); do py-spy dump --pid $p; done`" in text
-    assert "&lt;x&gt;" in text
-    assert text.startswith("Stacks: ")
+class Shown(HTMLParser):
+    """What a reader of the page sees, and which tags are in it."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text, self.prose, self._is_code = set(), "", "", False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self._is_code = tag == "code"
+
+    def handle_endtag(self, tag):
+        self._is_code = False
+
+    def handle_data(self, data):
+        self.text += data
+        self.prose += "" if self._is_code else data
+
+
+@settings(max_examples=400)
+@given(MARKUP)
+def test_whatever_stands_in_a_log_line_opens_nothing_but_code_spans(text):
+    page = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+    seen = Shown(page.render(f"- {markdown_text(text)}"))
+
+    assert seen.tags <= {"ul", "li", "code"}
+    assert not re.search(r"@|#\d", seen.prose)
+    kept = re.sub(r"[\s`]", "", one_line(text))
+    assert re.sub(r"[\s`]", "", seen.text) == kept
+
+
+@settings(max_examples=200)
+@given(MARKUP)
+def test_a_cell_ends_where_the_table_says(text):
+    page = MarkdownIt("commonmark", {"html": True}).enable("table")
+    cells = f"| {markdown_text(without_bars(text))} | {markdown_code(without_bars(text))} | end |"
+
+    html = page.render(f"| a | b | c |\n| --- | --- | --- |\n{cells}\n")
+
+    assert html.count("<td>") == 3
+    assert "<td>end</td>" in html
+
+
+@given(MARKUP)
+def test_text_inside_of_a_tag_opens_no_other(text):
+    assert Shown(f"<summary>{html_text(text)}</summary>").tags == {"summary"}

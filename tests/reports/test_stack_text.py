@@ -14,6 +14,7 @@ from watchdog.evidence import (
     ThreadActivity,
     ThreadStack,
 )
+from watchdog.findings import Group
 from watchdog.reports import wording
 from watchdog.reports.limits import STEPS
 from watchdog.reports.stack_text import culprit_details, frame_text, group_stacks, stack_text
@@ -140,6 +141,38 @@ def test_the_main_thread_is_told_wherever_it_sleeps_and_our_own_threads_nowhere(
     assert kernel == ["kernel: thread 4 python S futex_wait_queue"]
 
 
+def test_what_speaks_for_two_causes_is_told_once():
+    first = native_lora().diagnosis.causes[0]
+    second = replace(first, supports=(first.supports[0], "something else"))
+
+    (_, one), (_, two), (_, three) = wording.new_supports((first, second, second))
+
+    assert one == list(first.supports)
+    assert two == ["something else", "1 of the above"]
+    assert three == ["2 of the above"]
+
+
+@pytest.mark.parametrize(
+    ("doing", "where", "words"),
+    [
+        ("waiting in barrier", "barrier < update (a.py:3)", "waiting in barrier < update (a.py:3)"),
+        ("on device (sync)", "sync < f", "on device sync < f"),
+        ("idle (loop)", "recv < g", "idle (loop), recv < g"),
+        ("dead", "", "dead"),
+    ],
+)
+def test_a_call_that_ends_what_is_done_and_begins_the_place_is_told_once(doing, where, words):
+    assert wording.group_words(Group(("rank 0",), (0,), doing, where)) == words
+
+
+def test_engines_are_told_as_ranges_as_ranks_are():
+    keys = (*(f"engine {n}" for n in (0, 1, 2, 5)), "engine 1 worker 0", "driver")
+
+    assert wording.group_label(Group(keys, (), "idle")) == (
+        "engines 0-2, 5, engine 1 worker 0, driver"
+    )
+
+
 def test_a_reason_that_only_repeats_the_culprits_sentence_is_left_out():
     verdict = native_lora().diagnosis.verdict
     (culprit,) = verdict.culprits
@@ -149,3 +182,20 @@ def test_a_reason_that_only_repeats_the_culprits_sentence_is_left_out():
 
     assert wording.new_reason(same) == ""
     assert wording.new_reason(replace(same, reason="Rank 3: gone.")) == "Rank 3: gone."
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_told"),
+    [
+        ("rank 2: blocked in read_it, while the others are elsewhere.", False),
+        ("rank 2 is not blocked in read_it.", True),
+        ("rank 2 and rank 7 are blocked in read_it.", True),
+        ("Two samples are the same on every rank.", True),
+    ],
+)
+def test_a_reason_is_told_where_it_says_something_new(reason, is_told):
+    verdict = native_lora().diagnosis.verdict
+    culprit = replace(verdict.culprits[0], why="rank 2 is blocked in read_it, the others wait")
+    told = replace(verdict, reason=reason, culprits=(culprit,))
+
+    assert bool(wording.new_reason(told)) == is_told

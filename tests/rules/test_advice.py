@@ -72,9 +72,7 @@ def test_what_is_likely_or_confirmed_is_told_as_it_is(confidence: Confidence) ->
 def test_where_all_of_it_is_drastic_only_the_look_remains() -> None:
     told = cautious(_finding("possible", "End the run."), ())
 
-    assert told.remedy == (
-        "Only possible; to settle it first: look for what speaks for or against it."
-    )
+    assert told.remedy == "Only possible: no reason to end anything."
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__.rsplit(".", 1)[-1])

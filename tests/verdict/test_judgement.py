@@ -10,12 +10,14 @@ import pytest
 from tests.rules import stacks
 from tests.rules.building import engine, files, flags, live, log, position, rank, sample
 from watchdog.diagnosis import diagnose
+from watchdog.diagnosis.collect_next import collect_next
 from watchdog.diagnosis.policy import admitted, yielding
 from watchdog.evidence import ActivitySample, Mark, Socket
-from watchdog.findings import Finding
+from watchdog.findings import Finding, Verdict
 from watchdog.rules import RULES
 from watchdog.serialization import evidence_from_json
-from watchdog.situation import Situation
+from watchdog.signs.answers import quotes
+from watchdog.situation import Situation, lines
 from watchdog.situation.pace import pace_of
 
 ALL = (0, 1, 2, 3)
@@ -264,3 +266,69 @@ def test_who_keeps_the_gil_and_moves_is_not_hung() -> None:
 
     assert diagnose(hung).verdict.state == "hung"
     assert diagnose(moving).verdict.state == "slow"
+
+
+def test_where_nothing_is_wrong_nothing_is_to_be_collected() -> None:
+    moving = rank(0, stacks.GLOO_BARRIER, position=position("train", "barrier", "gloo", 7, ALL))
+    situation = Situation(files(moving))
+
+    assert collect_next(situation, Verdict("healthy", "rank 0 computes."), ()) == ()
+    assert collect_next(situation, Verdict("unknown", "who knows."), ()) != ()
+
+
+def _died(engine_index: int, **more: object) -> object:
+    return log(
+        "Worker proc VllmWorker-1 died unexpectedly, shutting down executor.",
+        "driver.log", 74, "engine_worker_died", engine=engine_index, **more,
+    )  # fmt: skip
+
+
+def test_a_death_is_told_with_its_line_and_its_time() -> None:
+    gone = engine(3, status="dead", status_detail="Ray actor DEAD")
+    at_0541 = 1_785_390_077.0
+
+    found = diagnose(files(*in_barrier(0, 1), gone, log_events=(_died(3, time_s=at_0541),)))
+
+    (culprit,) = found.verdict.culprits
+    assert "Worker proc VllmWorker-1 died unexpectedly" in culprit.where
+    assert culprit.why == "engine 3 is dead: Ray actor DEAD (driver.log:74, 05:41:17)"
+    assert found.verdict.reason == culprit.why
+    assert any(line.startswith("driver.log:74, 05:41:17: ") for line in found.causes[0].supports)
+
+
+def test_the_end_of_another_engine_is_not_told_as_this_ones() -> None:
+    gone = engine(3, status="dead", status_detail="Ray actor DEAD")
+
+    found = diagnose(files(*in_barrier(0, 1), engine(2), gone, log_events=(_died(2),)))
+
+    dead = next(c for c in found.verdict.culprits if c.engine == 3)
+    assert dead.why == "engine 3 is dead: Ray actor DEAD"
+
+
+def test_a_time_that_the_line_has_only_from_its_neighbour_is_not_told() -> None:
+    own, borrowed = _died(3, time_s=61.0), _died(3, time_s=61.0, fields={"time_of": "the line"})
+
+    assert lines.cited(own) == "driver.log:74, 00:01:01"
+    assert lines.cited(borrowed) == "driver.log:74"
+    assert lines.cited(replace(borrowed, file="")) == ""
+
+
+def test_a_line_that_means_two_things_is_quoted_once() -> None:
+    one = _died(3)
+    two = replace(one, kind="last_line")
+
+    assert quotes((one, two, _died(3, time_s=61.0)), 2) == [
+        "driver.log:74: Worker proc VllmWorker-1 died unexpectedly, shutting down executor.",
+        "driver.log:74, 00:01:01: Worker proc VllmWorker-1 died unexpectedly, shutting down"
+        " executor.",
+    ]
+
+
+def test_nobody_of_whom_nothing_was_seen_is_called_not_moving() -> None:
+    gone = engine(3, status="dead", status_detail="killed by signal 9")
+
+    groups = diagnose(files(*in_barrier(0, 1), rank(2), gone)).verdict.groups
+
+    unseen = [group for group in groups if not {"rank 0", "rank 1"} & set(group.processes)]
+    assert {group.moving for group in unseen} == {None}
+    assert "no stack known" in {group.doing for group in unseen}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -18,7 +19,7 @@ from watchdog.attach.evidence_of_job import (
     peer_notes,
     process_of,
 )
-from watchdog.attach.open_logs import read_open_logs
+from watchdog.attach.open_logs import OpenLogs
 from watchdog.capture import (
     SAMPLE_SOURCES,
     environment,
@@ -37,10 +38,12 @@ from watchdog.discovery.selection import selected
 from watchdog.evidence import Evidence, Gap, Process, StackSample
 from watchdog.findings import Diagnosis
 from watchdog.incident import suspects
+from watchdog.verdict.ended import MEANWHILE
 
 Capture = Callable[[Sequence[Target], Sequence[Source], float], dict[int, Part]]
 Native = Callable[[Sequence[int]], dict[int, StackSample | Gap]]
 
+_TELLS_HOW = re.compile(r"signal|exit status")
 # What does not change while one looks.
 _ONCE: tuple[Source, ...] = (environment, sockets, kernel, libraries)
 
@@ -145,14 +148,20 @@ class _Observation:
         first = self._look(SAMPLE_SOURCES)
         looked_s = time.monotonic()
         once = self._look(_ONCE)
-        logs = read_open_logs(self._placed.job, self._host)
+        open_logs = OpenLogs(self._placed.job, self._host)
+        logs = open_logs.read()
         left_s = looked_s + self._wanted.interval_s - time.monotonic()
         if left_s > 0:
             self._seams.say(f"second sample in {left_s:.0f} s")
             self._seams.sleep(left_s)
         between_s = time.monotonic() - looked_s
         second = self._look(SAMPLE_SOURCES)
-        parts = {pid: _together(first[pid], once[pid], second[pid]) for pid in first}
+        parts = {
+            pid: _together(first[pid], once[pid], _told_as_ended(first[pid], second[pid]))
+            for pid in first
+        }
+        if any(part.status_detail.startswith(MEANWHILE) for part in parts.values()):
+            logs = open_logs.read()  # what they wrote last may say why
         boxes = self._boxes_now()
         processes = [process_of(m, parts[m.seen.pid], boxes, self._host) for m in self._members]
         processes += gone_processes(self._placed, boxes, self._host)
@@ -181,6 +190,16 @@ class _Observation:
 def _together(first: Part, once: Part, second: Part) -> Part:
     # Of what the first look could not have, the second one says why as well.
     return combined([replace(first, gaps=()), once, second])
+
+
+def _told_as_ended(first: Part, second: Part) -> Part:
+    """The second look; at a process that has ended since the first, with that said."""
+    ended = ("dead", "zombie")
+    if second.status not in ended or first.status in ended:
+        return second
+    # Nothing is known where the parent has taken the exit status, or keeps it from us.
+    known = second.status_detail if _TELLS_HOW.search(second.status_detail) else ""
+    return replace(second, status_detail=f"{MEANWHILE}: {known}" if known else MEANWHILE)
 
 
 def _traceback_file(member: Member, boxes: Sequence[Box]) -> Path | None:

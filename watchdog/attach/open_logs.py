@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import BinaryIO
 
 from watchdog.discovery.jobs import Job, Member
 from watchdog.evidence import Gap
@@ -37,14 +38,15 @@ class OpenLog:
 
     Attributes:
         name: Its path as the kernel gives it.
-        readable_at: Where it can be opened although it may have been deleted.
-        num_bytes: Its size.
+        readable_at: Where it can be opened although it may have been deleted, as long as the
+            process lives.
+        identity: Its device and inode, by which it is known again under its name.
         owners: The processes that write to it.
     """
 
     name: str
     readable_at: str
-    num_bytes: int
+    identity: tuple[int, int]
     owners: list[Member] = field(default_factory=list)
 
 
@@ -63,29 +65,41 @@ class LogsRead:
     gaps: tuple[Gap, ...] = ()
 
 
-def read_open_logs(job: Job, host: str) -> LogsRead:
-    """Read the ends of all logs of a job, a bounded amount, each file once."""
-    logs, unreadable = _open_logs(job.members)
-    parts = Parts()
-    for member in job.members:
-        parts.add_identity(_who(member, host))
-    gaps = [_not_files(unreadable)] if unreadable else []
-    left, names = MAX_ALL_BYTES, []
-    for log in logs[:MAX_FILES]:
-        try:
-            left -= _read(log, min(TAIL_BYTES, left), parts, host)
-        except OSError as error:
-            gaps.append(Gap(f"end of {log.name}", error.strerror or str(error)))
-            continue
-        names.append(log.name)
-        if left <= 0:
-            break
-    if len(logs) > len(names) + len(gaps):
-        gaps.append(Gap("further open logs", f"{len(logs) - len(names)} more than are read"))
-    infer(parts)
-    # Stacks that stand in a log are older than what is looked at now.
-    parts.processes.clear()
-    return LogsRead(parts, tuple(names), tuple(gaps))
+class OpenLogs:
+    """The logs that a job has open when this is made; they can be read later, and again.
+
+    Args:
+        job: Its processes.
+        host: Name of this host.
+    """
+
+    def __init__(self, job: Job, host: str) -> None:
+        self._job, self._host = job, host
+        self._logs, self._unreadable = _open_logs(job.members)
+
+    def read(self) -> LogsRead:
+        """Read the ends of all of them, a bounded amount, each file once."""
+        logs = self._logs
+        parts = Parts()
+        for member in self._job.members:
+            parts.add_identity(_who(member, self._host))
+        gaps = [_not_files(self._unreadable)] if self._unreadable else []
+        left, names = MAX_ALL_BYTES, []
+        for log in logs[:MAX_FILES]:
+            try:
+                left -= _read(log, min(TAIL_BYTES, left), parts, self._host)
+            except OSError as error:
+                gaps.append(Gap(f"end of {log.name}", error.strerror or str(error)))
+                continue
+            names.append(log.name)
+            if left <= 0:
+                break
+        if len(logs) > len(names) + len(gaps):
+            gaps.append(Gap("further open logs", f"{len(logs) - len(names)} more than are read"))
+        infer(parts)
+        # Stacks that stand in a log are older than what is looked at now.
+        parts.processes.clear()
+        return LogsRead(parts, tuple(names), tuple(gaps))
 
 
 def _open_logs(members: Iterable[Member]) -> tuple[list[OpenLog], list[Member]]:
@@ -104,16 +118,13 @@ def _open_logs(members: Iterable[Member]) -> tuple[list[OpenLog], list[Member]]:
                 if is_output and member not in elsewhere:
                     elsewhere.append(member)
                 continue
-            identity, one = log
-            owners = found.setdefault(identity, one).owners
+            owners = found.setdefault(log.identity, log).owners
             if member not in owners:
                 owners.append(member)
     return list(found.values()), elsewhere
 
 
-def _log_at(
-    path: str, pid: int, descriptor: str, is_output: bool
-) -> tuple[tuple[int, int], OpenLog] | None:
+def _log_at(path: str, pid: int, descriptor: str, is_output: bool) -> OpenLog | None:
     try:
         name, status = os.readlink(path), os.stat(path)
     except OSError:
@@ -122,7 +133,7 @@ def _log_at(
         return None
     if not is_output and not _is_written(pid, descriptor):
         return None
-    return (status.st_dev, status.st_ino), OpenLog(name, path, status.st_size)
+    return OpenLog(name, path, (status.st_dev, status.st_ino))
 
 
 def _is_written(pid: int, descriptor: str) -> bool:
@@ -135,8 +146,8 @@ def _is_written(pid: int, descriptor: str) -> bool:
 
 
 def _read(log: OpenLog, max_bytes: int, parts: Parts, host: str) -> int:
-    with open(log.readable_at, "rb", opener=_unblocking) as file:
-        start = max(0, log.num_bytes - max_bytes)
+    with _opened(log) as file:
+        start = max(0, os.fstat(file.fileno()).st_size - max_bytes)
         file.seek(start)
         data = file.read(max_bytes)
     if looks_binary(data[:4096]):
@@ -157,6 +168,18 @@ def _read(log: OpenLog, max_bytes: int, parts: Parts, host: str) -> int:
         reader.feed(number, line.rstrip("\r"))
     reader.close()
     return len(data)
+
+
+def _opened(log: OpenLog) -> BinaryIO:
+    try:
+        return open(log.readable_at, "rb", opener=_unblocking)
+    except FileNotFoundError:  # the process has ended since; the file may still lie there
+        file = open(log.name, "rb", opener=_unblocking)  # noqa: SIM115 (the caller's to close)
+    status = os.fstat(file.fileno())
+    if (status.st_dev, status.st_ino) != log.identity:
+        file.close()
+        raise FileNotFoundError(f"{log.name} is another file by now")
+    return file
 
 
 def _unblocking(path: str, flags: int) -> int:

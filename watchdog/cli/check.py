@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from watchdog.static_checks.hazards import Hazard
     from watchdog.static_checks.launch import Launch
 
+_COLUMNS = 98
 _COLOURS = {"certain": "red", "likely": "yellow", "suspect": "cyan"}
 
 
@@ -138,16 +139,10 @@ def _print_coverage(launch: Launch, hazards: Sequence[Hazard]) -> None:
 
 
 def _line(label: str, text: str) -> None:
-    import textwrap
-
     from watchdog.reports.printable import one_line
+    from watchdog.reports.wrapping import wrapped
 
-    filled = textwrap.fill(
-        one_line(text, 1000),
-        98,
-        initial_indent=f"  {label:<8}",
-        subsequent_indent=" " * 10,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    click.echo(filled)
+    head = f"  {label:<8}"
+    for line in wrapped(one_line(text, 1000), _COLUMNS - len(head)):
+        click.echo(head + line)
+        head = " " * len(head)

@@ -75,6 +75,7 @@ def _data(run: Run) -> dict[str, Any]:
             {
                 **asdict(item.info),
                 "state": item.state,
+                "recovered": item.info.ended_after_s is not None,
                 "cause": item.cause,
                 "headline": item.headline,
             }

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 import click
 
 from watchdog.errors import WatchdogError
-from watchdog.exit_status import FAULT, UNUSABLE
+from watchdog.exit_status import BROKEN_PIPE, FAULT, UNUSABLE
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# What a shell shows for a program that ended by SIGPIPE.
-_BROKEN_PIPE = 141
 
 
 class LazyGroup(click.Group):
@@ -47,24 +46,27 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(sorted(self._commands_help.items()))
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the arguments, which prints the help where they ask for it."""
+        with _reader_may_leave():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; errors end it with a message, not with a traceback.
 
         Raises:
             ShownError: In place of a `WatchdogError` or of any error nobody foresaw.
         """
-        if ctx.params.get("debug"):
-            return super().invoke(ctx)
+        with _reader_may_leave():
+            return super().invoke(ctx) if ctx.params.get("debug") else self._invoke_shown(ctx)
+
+    def _invoke_shown(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except WatchdogError as error:
             raise ShownError(str(error), error.help_text, error.exit_code) from error
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
-        except BrokenPipeError:
-            # Who reads has seen enough. The statuses of the table would say something else.
-            _discard_output()
-            sys.exit(_BROKEN_PIPE)
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise _fault(error) from error
@@ -73,6 +75,16 @@ class LazyGroup(click.Group):
             raise ShownError(f"output: {error.strerror}", advice, UNUSABLE) from error
         except Exception as error:
             raise _fault(error) from error
+
+
+@contextlib.contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """End quietly where nobody reads any more; click would say status 1, which means a hazard."""
+    try:
+        yield
+    except BrokenPipeError:
+        _discard_output()
+        sys.exit(BROKEN_PIPE)
 
 
 def _fault(error: Exception) -> ShownError:

@@ -14,6 +14,8 @@ def collect_next(
     situation: Situation, verdict: Verdict, causes: tuple[Finding, ...]
 ) -> tuple[str, ...]:
     """What to run next, most telling first; empty where the cause is confirmed."""
+    if verdict.state == "healthy":
+        return ()
     if causes and causes[0].confidence == "confirmed" and verdict.state in ("hung", "crashed"):
         return ()
     asked: list[str] = []
@@ -64,7 +66,8 @@ def _suspects(situation: Situation, verdict: Verdict) -> list[Process]:
         situation.processes[c.process] for c in verdict.culprits if c.process in situation.processes
     ]
     rank_0 = situation.trainer(0)
-    return named or ([rank_0] if rank_0 is not None else list(situation.trainers[:1]))
+    suspects = named or ([rank_0] if rank_0 is not None else list(situation.trainers[:1]))
+    return [process for process in suspects if situation.wait(process).kind != "dead"]
 
 
 def _second_look(situation: Situation, process: Process) -> str:

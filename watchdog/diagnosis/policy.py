@@ -89,10 +89,19 @@ def cautious(finding: Finding, to_collect: tuple[str, ...]) -> Finding:
     # A sentence ends before the next capital, so that `--flag.name` and `e.g. x` are none.
     sentences = re.split(r"(?<=\.)\s+(?=[A-Z])", finding.remedy)
     mild = " ".join(one for one in sentences if not _DRASTIC.search(one))
-    settle = to_collect[0].rstrip(".") if to_collect else "look for what speaks for or against it"
-    settle = settle[:1].lower() + settle[1:] if settle[1:2].islower() else settle
+    settle = _to_settle(to_collect)
+    if not settle and not mild:
+        return replace(finding, remedy="Only possible: no reason to end anything.")
     then = f" If it is this: {mild}" if mild else ""
-    return replace(finding, remedy=f"Only possible; to settle it first: {settle}.{then}")
+    return replace(finding, remedy=f"Only possible{settle}.{then}")
+
+
+def _to_settle(to_collect: tuple[str, ...]) -> str:
+    if not to_collect:
+        return ""
+    settle = to_collect[0].rstrip(".")
+    settle = settle[:1].lower() + settle[1:] if settle[1:2].islower() else settle
+    return f"; to settle it first: {settle}"
 
 
 def _weakened(finding: Finding) -> Finding:

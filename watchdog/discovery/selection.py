@@ -64,7 +64,8 @@ def described(job: Job) -> str:
     first = (trainers or job.members)[0].seen
     parts = [counted(len(trainers), "rank")] if trainers else []
     parts += [counted(len(engines), "engine")] if engines else []
-    return f"{job.name}: {', '.join(parts)}, --pid {first.pid}: {first.line[:100]}"
+    command = " ".join(first.line.split())[:100]
+    return f"{job.name}: {', '.join(parts)}, --pid {first.pid}: {command}"
 
 
 def _with_pids(jobs: Sequence[Job], everything: Mapping[int, Seen], pids: Collection[int]) -> Job:

@@ -15,7 +15,8 @@ from watchdog.capture import bounded
 from watchdog.errors import UnusableInputError
 from watchdog.exit_status import STALLED
 from watchdog.incident.members import Member
-from watchdog.process_identity import started_ticks
+from watchdog.incident.rank_evidence import key_of
+from watchdog.process_identity import ProcessIdentity, started_ticks
 from watchdog.timing.stall_context import StallContext
 
 _POLL_S = 0.1
@@ -100,6 +101,12 @@ def end_others(
                 continue
             ended.append(one.rank)
     return tuple(sorted(ended))
+
+
+def ending_words(identity: ProcessIdentity, why: str) -> str:
+    """What a rank says last: which one it is, with what status it ends, and why."""
+    name = key_of(identity.rank, identity.host, identity.pid)
+    return f"ending {name} with status {STALLED}: {why}"
 
 
 def end_this_process() -> None:

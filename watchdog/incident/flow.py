@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,6 @@ from watchdog.discovery.jobs import Member
 from watchdog.discovery.run_processes import processes_of_run
 from watchdog.evidence import Evidence, Gap, StackSample
 from watchdog.exchange.meeting import Outcome
-from watchdog.exit_status import STALLED
 from watchdog.findings import Diagnosis, Verdict
 from watchdog.guest.notices import notice
 from watchdog.incident import abort, on_stall, other_nodes, rank_evidence, report, suspects
@@ -27,6 +25,7 @@ from watchdog.incident.members import SILENT_AFTER_S, members_of
 from watchdog.incident.merge import Gathering
 from watchdog.incident.neighbours import Neighbours
 from watchdog.incident.size import fitting_json
+from watchdog.run.one_voice import NO_MORE_INCIDENTS, is_first_to_say
 from watchdog.sentinel import abort_order
 from watchdog.settings import Settings
 from watchdog.timing.stall_context import StallContext
@@ -149,14 +148,17 @@ class _Stalled:
         self._wait_s = min(10.0, max(3.0, 0.05 * context.deadline_s))
         self._max_bytes = context.settings.max_incident_mb * 1_000_000
         self._neighbours = Neighbours(context, seams.capture, seams.find_processes)
+        self._name = _name(context)
+        self._stall = f"{context.section} {context.index}"
 
     def handled(self) -> IncidentResult:
         settings = self._context.settings
         if self._folder.is_one_too_many(settings.max_incidents):
-            self._seams.notice(
-                f"{self._context.section} {self._context.index} stalled; not recorded, the run "
-                f"has {settings.max_incidents} incidents already (MILES_WATCHDOG_MAX_INCIDENTS)"
-            )
+            if is_first_to_say(NO_MORE_INCIDENTS, self._context.run_folder):
+                self._seams.notice(
+                    f"{self._stall} stalled; neither it nor a later one is recorded, the run has "
+                    f"{settings.max_incidents} incidents already (MILES_WATCHDOG_MAX_INCIDENTS)"
+                )
             result = IncidentResult(False, None, None, Evidence("watchdog"))
         else:
             result = self._recorded()
@@ -186,7 +188,7 @@ class _Stalled:
 
     def _own_evidence(self) -> Evidence:
         self._wait_since_first_sample()
-        target = Target(self._context.identity.pid, _name(self._context), self._traceback_file())
+        target = Target(self._context.identity.pid, self._name, self._traceback_file())
         part = self._seams.capture([target], SOURCES, max(3.0, self._wait_s - 1.0))[target.pid]
         before = self._context.first_sample
         if isinstance(before, Part):
@@ -243,12 +245,16 @@ class _Stalled:
         return min(_TURN_S * place, _LONGEST_TURN_S)
 
     def _follow(self, own: Evidence) -> IncidentResult:
+        """Leave the word to the leader; where it has none, one of the others says that."""
         written = self._folder.find(REPORT)
-        self._seams.notice(
-            f"{self._context.section} {self._context.index} is stalled in {_name(self._context)} "
-            f"as well; report in {written.parent if written else 'no place: its writer failed'}"
-        )
-        return IncidentResult(False, written, written.parent if written else None, own)
+        if written is not None:
+            return IncidentResult(False, written, written.parent, own)
+        if is_first_to_say("no-report", self._folder.place):
+            self._seams.notice(
+                f"{self._stall} is stalled in {self._name}, and no rank wrote a report "
+                f"within {_PATIENCE_S:.0f} s; what the ranks saw: {self._folder.place / RAW}"
+            )
+        return IncidentResult(False, None, None, own)
 
     def _lead(self, own: Evidence, leadership: Leadership) -> IncidentResult:
         gathering = Gathering(
@@ -285,13 +291,13 @@ class _Stalled:
     def _is_being_ended(self) -> bool:
         """Whether another stall of this run was reported, and its ranks are ended for it."""
         box = self._context.blackbox
-        return box is not None and abort_order.is_ordered(box.parent)
+        return box is not None and abort_order.ordered_by(box.parent) is not None
 
     def _dropped(self, own: Evidence) -> IncidentResult:
         """Report nothing: what would be seen now is the watchdog's own ending of the run."""
         self._seams.notice(
-            f"{self._context.section} {self._context.index} is stalled in {_name(self._context)} "
-            "as well; not reported, the run is being ended for another stall"
+            f"{self._stall} is stalled in {self._name} as well; not reported, the run "
+            "is being ended for another stall"
         )
         self._folder.remove()
         return IncidentResult(False, None, None, own)
@@ -331,13 +337,14 @@ class _Stalled:
                 break
             self._seams.sleep(min(left_s, 0.5))
         if not abort.is_still_stalled(self._context):
-            self._seams.notice(f"{self._context.section} went on: this rank is not ended")
+            if is_first_to_say("went-on", self._folder.place):
+                self._seams.notice(f"{self._stall} went on: who goes on is not ended")
             return
-        ending = f"ending {_name(self._context)} with status {STALLED}: MILES_WATCHDOG_ABORT_AFTER"
+        why = "MILES_WATCHDOG_ABORT_AFTER"
         is_first = self._is_first_of_host()
         if is_first or self._context.identity.rank is None:
-            ending += f"={abort_after_s:g} s after the stall; report: {result.report or 'none'}"
-        self._seams.notice(ending)
+            why += f"={abort_after_s:g} s after the stall; report: {result.report or 'none'}"
+        self._seams.notice(abort.ending_words(self._context.identity, why))
         if is_first:
             self._end_the_others()
         self._seams.end_this_process()
@@ -345,9 +352,10 @@ class _Stalled:
     def _end_the_others(self) -> None:
         """Have every rank of the job end itself, then end who cannot, and the engines."""
         engines = self._neighbours.engines()
+        who = f"{self._name} ({self._stall} is stalled)"
         if self._context.blackbox is not None:
-            abort_order.order(self._context.blackbox.parent, engines)
-        other_nodes.order_abort(self._context)
+            abort_order.order(self._context.blackbox.parent, engines, who)
+        other_nodes.order_abort(self._context, who)
         others = [one for one in members_of(self._context).values() if one.pid != os.getpid()]
         ended = abort.end_others(others, sleep=self._seams.sleep)
         if ended:
@@ -381,5 +389,4 @@ def _taken(leadership: Leadership) -> bool:
 
 def _name(context: StallContext) -> str:
     identity = context.identity
-    host = identity.host or socket.gethostname()
-    return f"rank {identity.rank}" if identity.rank is not None else f"{host}:{identity.pid}"
+    return rank_evidence.key_of(identity.rank, identity.host, identity.pid)

@@ -93,12 +93,17 @@ def leave_word(context: StallContext, evidence: Evidence) -> None:
         silent_node.leave(board, node_of(context), evidence)
 
 
-def order_abort(context: StallContext) -> None:
-    """Tell the other nodes, if there are any, to end their ranks too. Never raises."""
+def order_abort(context: StallContext, on_behalf_of: str) -> None:
+    """Tell the other nodes, if there are any, to end their ranks too. Never raises.
+
+    Args:
+        context: The stall.
+        on_behalf_of: Whose watchdog ends the job and for what.
+    """
     if not has_others(context):
         return
     with contextlib.suppress(BoardError):
-        boards(context)[0].put(ABORT, context.incident_id.encode())
+        boards(context)[0].put(ABORT, on_behalf_of.encode())
 
 
 def _store(context: StallContext) -> StoreBoard | None:

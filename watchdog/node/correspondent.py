@@ -113,8 +113,9 @@ class Correspondent:
                 return
 
     def _read(self, board: Board, node: int, now_s: float) -> None:
-        if board.has(ABORT):
-            abort_order.order(self._box.parent, ())
+        orderer = board.get(ABORT)
+        if orderer is not None:
+            abort_order.order(self._box.parent, (), orderer.decode(errors="replace"))
         note = board.get(ASKED)
         if note is None:
             return

@@ -78,10 +78,11 @@ class NodeDuties:
 
     def tick(self) -> None:
         """Do what is to be done now."""
-        if abort_order.is_ordered(self._local):
-            from watchdog.incident.abort import end_this_process
+        orderer = abort_order.ordered_by(self._local)
+        if orderer is not None:
+            from watchdog.incident.abort import end_this_process, ending_words
 
-            notice("another rank's watchdog ends the job: this rank ends too")
+            notice(ending_words(self._identity(), f"ordered by the watchdog of {orderer}"))
             end_this_process()
         now_s = time.monotonic()
         # A sentinel that stood still along with this process gets a moment to show that it is back.

@@ -16,7 +16,7 @@ _MAX_CHARS = 700
 
 def render(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> str:
     """The verdict as one line without markup, at most 700 characters."""
-    parts = [wording.headline(evidence, diagnosis)]
+    parts = [wording.headline_of_now(evidence, diagnosis, incident)]
     for label, culprit in wording.merged_culprits(diagnosis.verdict.culprits)[:2]:
         parts.append(f"{label} in {wording.short_where(culprit.where)}")
     if not diagnosis.verdict.culprits:

@@ -11,7 +11,6 @@ from watchdog.evidence import Evidence, Process
 from watchdog.findings import Diagnosis, Finding
 from watchdog.reports import wording
 from watchdog.reports.incident_info import IncidentInfo
-from watchdog.run.recovery import headline_of_ended
 
 FILE_NAME = "report.json"
 
@@ -30,7 +29,8 @@ def report_data(
     return {
         "schema_version": REPORT_SCHEMA_VERSION,
         "tool": {"name": "miles-watchdog", "version": _tool_version()},
-        "headline": _headline(evidence, diagnosis, incident),
+        "headline": wording.headline_of_now(evidence, diagnosis, incident),
+        "recovered": incident is not None and incident.ended_after_s is not None,
         **_verdict(diagnosis),
         "causes": [_cause(cause) for cause in diagnosis.causes],
         "refuted": [
@@ -42,13 +42,6 @@ def report_data(
         "stall": asdict(evidence.stall) if evidence.stall else None,
         **_context(evidence),
     }
-
-
-def _headline(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> str:
-    text = wording.headline(evidence, diagnosis)
-    if incident is None or incident.ended_after_s is None:
-        return text
-    return headline_of_ended(text, incident.ended_after_s)
 
 
 def _verdict(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from watchdog.counting import counted
 from watchdog.evidence import Evidence
 from watchdog.findings import Diagnosis
 from watchdog.reports import wording
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.limits import STEPS, Limits
 from watchdog.reports.printable import (
+    html_text,
     markdown_code,
-    markdown_code_as_is,
     markdown_fence,
     markdown_text,
-    one_line,
+    without_bars,
 )
 from watchdog.reports.stack_text import culprit_details, group_stacks
 from watchdog.run.recovery import line_of_ended
@@ -43,6 +45,8 @@ def render(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | No
 def _rendered(
     evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None, limits: Limits
 ) -> str:
+    text = partial(markdown_text, max_chars=limits.text_chars)
+    code = partial(markdown_code, max_chars=limits.text_chars)
     return _template().render(
         evidence=evidence,
         verdict=diagnosis.verdict,
@@ -50,10 +54,12 @@ def _rendered(
         incident=incident,
         limits=limits,
         wording=wording,
-        text=partial(markdown_text, max_chars=limits.text_chars),
-        code=partial(markdown_code, max_chars=limits.text_chars),
-        exact=partial(markdown_code_as_is, max_chars=limits.text_chars),
-        step=partial(step_text, limits=limits),
+        counted=counted,
+        text=text,
+        code=code,
+        text_cell=partial(_cell, write=text),
+        code_cell=partial(_cell, write=code),
+        html=partial(html_text, max_chars=limits.text_chars),
         fence=markdown_fence,
         time=utc_time,
         ended_line=line_of_ended,
@@ -85,22 +91,8 @@ def _head(items: Any, count: str, *, limits: Limits) -> tuple[list[Any], int]:
     return shown, len(everything) - len(shown)
 
 
-def step_text(step: str, limits: Limits) -> str:
-    """A sentence with commands between backticks, the commands to be copied as they are."""
-    shown = one_line(step, limits.text_chars)
-    if shown.count("`") % 2:  # cut inside of a command, or none of ours
-        return markdown_text(shown, limits.text_chars)
-    parts = shown.split("`")
-    return "".join(
-        markdown_code_as_is(part, limits.text_chars) if index % 2 else _prose(part, limits)
-        for index, part in enumerate(parts)
-    )
-
-
-def _prose(text: str, limits: Limits) -> str:
-    # What stands around a command keeps its spaces, which `markdown_text` strips.
-    before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
-    return f"{before}{markdown_text(text, limits.text_chars)}{after}" if text.strip() else text
+def _cell(text: str, write: Callable[[str], str]) -> str:
+    return write(without_bars(text))
 
 
 def utc_time(time_s: float | None) -> str:

@@ -14,8 +14,13 @@ import re
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
-_MARKDOWN = re.compile(r"[\\`*\[\]|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_AT_LINE_START = re.compile(r"^(\s*)(#{1,6}\s|[-+=]+(?:\s|$)|\d+[.)]\s)")
+# What markdown, or the tracker that renders it, would take for something: escapes, code, emphasis,
+# links, strikethrough, formulas, mentions, references to issues, tags, entities.
+_MARKUP = re.compile(
+    r"[\\`*\[\]~$@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|#\d|<[A-Za-z/!?]|&[A-Za-z0-9#]+;"
+)
+_AT_LINE_START = re.compile(r"#{1,6}|[-+=>|].*|\d+[.)]|:?-+:?")
+_BRACKETED = re.compile(r"""(?P<before>[("']*)(?P<inner>.+?)(?P<after>[)"'.,:!?]*)""")
 
 
 def printable(text: str) -> str:
@@ -35,28 +40,78 @@ def one_line(text: str, max_chars: int = 400) -> str:
 
 
 def markdown_text(text: str, max_chars: int = 400) -> str:
-    """One line of prose that no markdown reader takes for markup, link or mention."""
+    """One line of prose that no markdown reader takes for markup, link or mention.
+
+    Nothing is escaped, so that it reads the same unrendered: words that would be taken for more
+    than words become code spans, and so does what stands between backticks already.
+    """
     line = one_line(text, max_chars)
-    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    line = _MARKDOWN.sub(lambda match: "\\" + match.group(), line)
-    # An empty comment breaks a mention without changing what is read.
-    line = line.replace("@", "@<!-- -->")
-    return _AT_LINE_START.sub(lambda match: match.group(1) + "\\" + match.group(2), line)
+    quoted = line.split("`")
+    if len(quoted) % 2 == 0:  # cut inside of a quotation, or none of ours
+        return _spaced(_plain(line, is_first=True))
+    pieces: list[str] = []
+    for index, part in enumerate(quoted):
+        pieces += [markdown_code(part, max_chars)] if index % 2 else _plain(part, index == 0)
+    return _spaced(pieces)
+
+
+def _plain(text: str, is_first: bool) -> list[str]:
+    """Words and the gaps between them, in order; words in a row that need it in one code span."""
+    pieces: list[str] = []
+    marked: list[str] = []
+    for index, word in enumerate(re.findall(r"\s+|\S+", text)):
+        opens_block = is_first and index == 0 and _AT_LINE_START.fullmatch(word)
+        is_gap = word.isspace() and marked and marked[-1][-1] not in ",;:.)"
+        if opens_block or is_gap or _MARKUP.search(word):
+            marked.append(word)
+        else:
+            pieces += [*_code_of(marked), word]
+            marked = []
+    return [*pieces, *_code_of(marked)]
+
+
+def _code_of(words: list[str]) -> list[str]:
+    """A code span without the brackets and stops around it, and the blanks behind it."""
+    text = "".join(words)
+    if not text:
+        return []
+    code = text.rstrip()
+    before, after, behind = "", "", text[len(code) :]
+    found = _BRACKETED.fullmatch(code)
+    if found and found["inner"].count("(") == found["inner"].count(")"):
+        before, code, after = found["before"], found["inner"], found["after"]
+    return [before, markdown_code(code, len(code)), after, behind]
+
+
+def _spaced(pieces: list[str]) -> str:
+    """The pieces in a row; of two code spans that touch, the fences would run together."""
+    line = ""
+    for piece in pieces:
+        gap = " " if line.endswith("`") and piece.startswith("`") else ""
+        line += gap + piece
+    return line.strip()
 
 
 def markdown_code(text: str, max_chars: int = 300) -> str:
-    """One line as a code span of a table, where a bar would end the cell; "" stays ""."""
-    return markdown_code_as_is(text.replace("|", "¦"), max_chars)
-
-
-def markdown_code_as_is(text: str, max_chars: int = 300) -> str:
-    """One line as a code span outside of tables, to be copied as it is; "" stays ""."""
+    """One line as a code span, to be copied as it is; "" stays ""."""
     line = one_line(text, max_chars)
     if not line:
         return ""
     fence = "`" * (_longest_run(line, "`") + 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def without_bars(text: str) -> str:
+    """The text for a cell of a table, which a bar would end, also in a code span."""
+    return text.replace("|", "¦")
+
+
+def html_text(text: str, max_chars: int = 400) -> str:
+    """One line inside of a tag, where markdown is not read: only HTML is kept from being it."""
+    line = one_line(text, max_chars).replace("&", "&amp;").replace("<", "&lt;")
+    # An empty comment breaks a mention without changing what is read.
+    return line.replace("@", "@<!-- -->")
 
 
 def markdown_fence(text: str, info: str = "text") -> str:

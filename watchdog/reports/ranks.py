@@ -19,9 +19,9 @@ def folded(ranks: Iterable[int]) -> str:
     return ", ".join(parts)
 
 
-def ranks_label(ranks: Iterable[int]) -> str:
-    """`rank 3` or `ranks 0-2, 4`; "" for none."""
+def ranks_label(ranks: Iterable[int], noun: str = "rank") -> str:
+    """`rank 3` or `ranks 0-2, 4`, or of whatever is numbered like them; "" for none."""
     unique = set(ranks)
     if not unique:
         return ""
-    return f"{'rank' if len(unique) == 1 else 'ranks'} {folded(unique)}"
+    return f"{noun if len(unique) == 1 else f'{noun}s'} {folded(unique)}"

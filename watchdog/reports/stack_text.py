@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
+from watchdog.counting import counted
 from watchdog.evidence import Evidence, Frame, Process, ThreadActivity, ThreadStack
 from watchdog.findings import Diagnosis
 from watchdog.guest import own_threads
@@ -71,7 +72,7 @@ def stack_text(process: Process, where: str, limits: Limits) -> str:
     for thread in threads[: limits.threads]:
         lines += [_thread_line(thread), *_frame_lines(thread.frames, limits.frames), ""]
     if len(threads) > limits.threads:
-        lines.append(f"({len(threads) - limits.threads} more threads)")
+        lines.append(f"({counted(len(threads) - limits.threads, 'more thread')})")
     return "\n".join(lines).rstrip()
 
 
@@ -104,9 +105,9 @@ def _frame_lines(frames: tuple[Frame, ...], max_frames: int) -> list[str]:
         shown = calls[:_MAX_NATIVE_RUN] if native else calls
         lines += [f"    {frame_text(frame)}" for frame in shown]
         if len(shown) < len(calls):
-            lines.append(f"    ({len(calls) - len(shown)} more native calls)")
+            lines.append(f"    ({counted(len(calls) - len(shown), 'more native call')})")
     if len(lines) > max_frames:
-        lines[max_frames:] = [f"    ({len(lines) - max_frames} more lines)"]
+        lines[max_frames:] = [f"    ({counted(len(lines) - max_frames, 'more line')})"]
     return lines
 
 

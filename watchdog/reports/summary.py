@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from watchdog.evidence import Evidence
@@ -11,6 +10,7 @@ from watchdog.reports import wording
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.printable import one_line, printable
 from watchdog.reports.ranks import ranks_label
+from watchdog.reports.wrapping import wrapped
 
 FILE_NAME = "summary.txt"
 PREFIX = "[miles-watchdog]"
@@ -28,7 +28,7 @@ def render(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | No
         Plain lines of at most 100 columns, each with the prefix and a line feed. Only the
         line with the report's path may be longer: a path that is cut cannot be opened.
     """
-    lines = _wrapped(None, one_line(wording.headline(evidence, diagnosis)), 2)
+    lines = _wrapped(None, one_line(wording.headline_of_now(evidence, diagnosis, incident)), 2)
     for label, text, max_lines in _items(evidence, diagnosis):
         lines += _wrapped(label, one_line(text, 1000), max_lines)
     path = wording.report_path(incident)
@@ -82,8 +82,10 @@ def _wrapped(label: str | None, text: str, max_lines: int) -> list[str]:
     """Prefixed lines; `None` is the headline, "" goes on under the label before it."""
     head = "" if label is None else f"{label:<{_LABEL_CHARS}} "
     width = _WIDTH - len(PREFIX) - 1 - len(head)
-    parts = textwrap.wrap(
-        text, width, max_lines=max_lines, placeholder=" …", break_on_hyphens=False
-    )
+    parts = wrapped(text, width, fold=True)
+    if len(parts) > max_lines:
+        # The last line that is shown may have to lose a word for the sign that there is more.
+        last = wrapped(parts[max_lines - 1], width - 2, fold=True)[0]
+        parts = [*parts[: max_lines - 1], f"{last} …"]
     blank = " " * len(head)
     return [f"{PREFIX} {head if i == 0 else blank}{part}" for i, part in enumerate(parts)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from watchdog.evidence import Evidence
@@ -14,15 +15,17 @@ from watchdog.reports.limits import Limits
 from watchdog.reports.printable import one_line, printable
 from watchdog.reports.ranks import ranks_label
 from watchdog.reports.stack_text import group_stacks
+from watchdog.reports.wrapping import fitted_call, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
 FILE_NAME = "report.txt"
 
 _LIMITS = Limits(text_chars=600, entries=12, stacks=2, threads=1, frames=14, rows=12)
 _MAX_COLUMNS = 120
+_MAX_LABEL_COLUMNS = 28
+_GAP = 2
 _STATE_STYLE = {"hung": "bold red", "crashed": "bold red", "slow": "bold yellow"}
 _CONFIDENCE_STYLE = {"confirmed": "bold green", "likely": "bold yellow", "possible": "bold"}
 
@@ -57,7 +60,7 @@ def _print(
     # brackets in it stays a log line.
     page = _Page(out)
     style = _STATE_STYLE.get(diagnosis.verdict.state, "bold")
-    page.line(wording.headline(evidence, diagnosis), style)
+    page.line(wording.headline_of_now(evidence, diagnosis, incident), style)
     page.facts(_facts(evidence, diagnosis, incident))
     _print_causes(page, diagnosis)
     _print_groups(page, diagnosis)
@@ -65,7 +68,7 @@ def _print(
     path = wording.report_path(incident)
     if path:
         page.line("")
-        out.print(_text(f"Report: {printable(path)}"), soft_wrap=True)
+        page.verbatim(f"Report: {path}")
 
 
 def _facts(
@@ -82,21 +85,22 @@ def _facts(
     yield "stall", wording.stall_words(evidence.stall) if evidence.stall else ""
     yield "silent", ranks_label(verdict.unaccounted)
     yield "incident", incident.id if incident else ""
-    if incident and incident.ended_after_s is not None:
-        yield "ended", f"after all, after {incident.ended_after_s:.0f} s"
 
 
 def _print_causes(page: _Page, diagnosis: Diagnosis) -> None:
-    if not diagnosis.causes:
+    if not diagnosis.causes and diagnosis.verdict.state != "healthy":
         page.heading("Why")
         page.line(f"No cause named: {wording.no_cause_words(diagnosis)}.")
-    for index, cause in enumerate(diagnosis.causes[: _LIMITS.entries]):
+    told = wording.new_supports(diagnosis.causes[: _LIMITS.entries])
+    for index, (cause, supports) in enumerate(told):
         page.heading("Why" if index == 0 else "Also fits")
         page.line(f"{wording.cause_label(cause)} ({cause.rule})", _style_of(cause))
         page.line(cause.summary)
-        page.bullets("+", cause.supports)
+        # Who was just woken reads this far: what to do comes before what speaks for it.
+        page.facts([("do", cause.remedy)])
+        page.bullets("+", supports)
         page.bullets("-", cause.refutes)
-        page.facts([("do", cause.remedy), ("known from", cause.source)])
+        page.facts([("known from", cause.source)])
     if diagnosis.refuted:
         page.heading("Ruled out")
         page.bullets("-", [f"{r.cause_class} ({r.rule}): {r.because}" for r in diagnosis.refuted])
@@ -140,12 +144,6 @@ def _gap_words(owner: str, what: str, why: str) -> str:
     return f"{what} ({owner}): {why}" if owner else f"{what}: {why}"
 
 
-def _text(content: str, style: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(content, style=style)
-
-
 class _Page:
     """Writes the few shapes that the report is made of, everything escaped."""
 
@@ -153,7 +151,8 @@ class _Page:
         self._console = console
 
     def line(self, text: str, style: str = "") -> None:
-        self._console.print(_text(one_line(text, _LIMITS.text_chars), style))
+        for part in wrapped(one_line(text, _LIMITS.text_chars), self._console.width):
+            self._put((part, style))
 
     def heading(self, text: str) -> None:
         self._console.print()
@@ -161,23 +160,27 @@ class _Page:
 
     def verbatim(self, text: str) -> None:
         for line in printable(text).splitlines():
-            content = _text(line)
-            content.truncate(self._console.width, overflow="ellipsis")
-            self._console.print(content)
+            self._put((fitted_call(line, self._console.width), ""))
 
     def facts(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Label and text in two columns; pairs without text are left out."""
-        from rich.table import Table
+        from rich.cells import cell_len
 
-        grid = Table.grid(padding=(0, 2))
-        grid.add_column(max_width=28, overflow="fold")
-        grid.add_column(ratio=1, overflow="fold")
-        for label, text in pairs:
-            if text:
-                body = "\n".join(one_line(part, _LIMITS.text_chars) for part in text.split("\n"))
-                grid.add_row(_text(one_line(label, 80), "bold"), _text(body))
-        if grid.row_count:
-            self._console.print(grid)
+        told = [(one_line(label, 80), text) for label, text in pairs if text]
+        widest = min(_MAX_LABEL_COLUMNS, self._console.width // 4)
+        labels = [wrapped(label, widest) for label, _ in told]
+        left = max((cell_len(part) for label in labels for part in label), default=0)
+        for label, (_, text) in zip(labels, told, strict=True):
+            body = [
+                line
+                for part in text.split("\n")
+                for line in wrapped(
+                    one_line(part, _LIMITS.text_chars), self._console.width - left - _GAP
+                )
+            ]
+            for head, line in zip_longest(label, body, fillvalue=""):
+                gap = " " * (left + _GAP - cell_len(head)) if line else ""
+                self._put((head + gap, "bold"), (line, ""))
 
     def bullets(self, sign: str, items: Iterable[str]) -> None:
         everything = list(items)
@@ -185,3 +188,9 @@ class _Page:
         self.facts((sign, item) for item in shown)
         if len(everything) > len(shown):
             self.line(f"and {len(everything) - len(shown)} more")
+
+    def _put(self, *parts: tuple[str, str]) -> None:
+        """One line, its parts with their style; what is too wide is the terminal's to break."""
+        from rich.text import Text
+
+        self._console.print(Text.assemble(*parts), soft_wrap=True)

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from watchdog.evidence import Evidence, Gap, Process, Stall, ThreadStack
 from watchdog.findings import Culprit, Diagnosis, Finding, Group, Verdict
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.ranks import ranks_label
+from watchdog.run.recovery import headline_of_ended
 
+_FILLING = frozenset({"a", "an", "are", "in", "is", "it", "of", "the", "their", "to"})
+_NEGATIONS = frozenset({"no", "nobody", "none", "not", "nothing", "never"})
+_ENGINE = re.compile(r"engine \d{1,6}")
+_MAX_CLAUSE_CHARS = 90
 _OWN_THREAD = "weight-sync-watchdog"
 
 
@@ -25,7 +30,7 @@ def headline(evidence: Evidence, diagnosis: Diagnosis) -> str:
     if not verdict.culprits:
         return {
             "healthy": "HEALTHY: nothing is wrong",
-            "unknown": "UNKNOWN: the evidence does not tell who holds the job up",
+            "unknown": f"UNKNOWN: {_why_unknown(verdict)}",
         }.get(verdict.state, f"{state}{stall}: nobody in particular can be named")
     who = culprits_label(verdict.culprits)
     held = len({rank for group in waiting_groups(diagnosis) for rank in group.ranks})
@@ -39,6 +44,22 @@ def headline(evidence: Evidence, diagnosis: Diagnosis) -> str:
     noun = "rank" if held == 1 and not total else "ranks"
     verb = "hold" if len(verdict.culprits) > 1 else "holds"
     return f"{state}: {who} {verb} up {held}{total} {noun}{stall}"
+
+
+def _why_unknown(verdict: Verdict) -> str:
+    """The first clause of the reason, where it is short enough for a headline."""
+    clause = re.split(r"[.:;](?=\s|$)", verdict.reason, maxsplit=1)[0]
+    if not 0 < len(clause) <= _MAX_CLAUSE_CHARS:
+        return "the evidence does not tell who holds the job up"
+    return clause if clause[1:2].isupper() else clause[:1].lower() + clause[1:]
+
+
+def headline_of_now(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> str:
+    """The headline, and that the stall is over where it ended by itself."""
+    text = headline(evidence, diagnosis)
+    if incident is None or incident.ended_after_s is None:
+        return text
+    return headline_of_ended(text, incident.ended_after_s)
 
 
 def culprits_label(culprits: Sequence[Culprit]) -> str:
@@ -71,18 +92,38 @@ def merged_culprits(culprits: Sequence[Culprit]) -> list[tuple[str, Culprit]]:
 
 
 def new_reason(verdict: Verdict) -> str:
-    """The verdict's reason, "" where what is said of the culprits says it already."""
-    said = {" ".join(_words(culprit.why)) for culprit in verdict.culprits}
-    return "" if " ".join(_words(verdict.reason)) in said else verdict.reason
+    """The verdict's reason, "" where what is said of the culprits says it already.
+
+    It does where hardly a word of it is new, and no new one is a number or a negation.
+    """
+    told = [f"{c.process} {c.where} {c.why}" for c in verdict.culprits]
+    if verdict.state == "unknown" and not told:
+        told = [_why_unknown(verdict)]
+    said = {word for text in (*told, culprits_label(verdict.culprits)) for word in _words(text)}
+    words = _words(verdict.reason)
+    new = [word for word in words if word not in said]
+    is_telling = any(word in _NEGATIONS or any(map(str.isdigit, word)) for word in new)
+    return verdict.reason if is_telling or 3 * len(new) > len(words) else ""
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in re.findall(r"[\w./]+", text.rstrip(".")) if word not in ("is", "are")]
+    words = (word.strip("./:") for word in re.findall(r"[\w./:-]+", text.lower()))
+    return [word for word in words if word and word not in _FILLING]
 
 
 def cause_label(cause: Finding) -> str:
     """`missing_backup, confirmed`."""
     return f"{cause.cause_class}, {cause.confidence}"
+
+
+def new_supports(causes: Sequence[Finding]) -> Iterator[tuple[Finding, list[str]]]:
+    """Each cause with what speaks for it; what was told of an earlier one is only counted."""
+    told: set[str] = set()
+    for cause in causes:
+        new = [line for line in cause.supports if line not in told]
+        told.update(new)
+        left = len(cause.supports) - len(new)
+        yield cause, [*new, *([f"{left} of the above"] if left else [])]
 
 
 def waiting_groups(diagnosis: Diagnosis) -> list[Group]:
@@ -102,17 +143,32 @@ def waiting_groups(diagnosis: Diagnosis) -> list[Group]:
 def group_label(group: Group) -> str:
     """`ranks 0-2, 4`, and the processes that have no rank by their keys."""
     others = [key for key in group.processes if not key.startswith("rank ")]
-    label = ranks_label(group.ranks)
-    if len(others) > 3:
-        others = [*others[:2], f"{len(others) - 2} more"]
-    return ", ".join(part for part in (label, *others) if part)
+    engines = [key for key in others if _ENGINE.fullmatch(key)]
+    rest = [key for key in others if key not in engines]
+    if len(rest) > 3:
+        rest = [*rest[:2], f"{len(rest) - 2} more"]
+    numbers = [int(key.removeprefix("engine ")) for key in engines]
+    labels = (ranks_label(group.ranks), ranks_label(numbers, "engine"), *rest)
+    return ", ".join(part for part in labels if part)
 
 
 def group_words(group: Group) -> str:
     """What the group does, where, and whether two samples differ."""
     moving = {True: " (moving)", False: " (not moving)", None: ""}[group.moving]
-    where = f", {short_where(group.where)}" if group.where not in group.doing else ""
-    return f"{group.doing}{where}{moving}"
+    where = short_where(group.where) if group.where not in group.doing else ""
+    return f"{_at_place(group.doing, where)}{moving}"
+
+
+def _at_place(doing: str, where: str) -> str:
+    """`waiting in barrier < update`: a call that ends the one and begins the other once."""
+    first = where.partition(" ")[0]
+    told = doing[doing.find("(") + 1 : -1] if doing.endswith(")") else ""
+    if told and where.startswith(f"{told}, "):
+        return f"{doing}{where.removeprefix(told)}"
+    if first and doing.endswith((f" {first}", f" ({first})")):
+        before = doing.removesuffix(first).removesuffix(f"({first})")
+        return f"{before}{where}"
+    return f"{doing}, {where}" if where else doing
 
 
 def short_where(where: str) -> str:
@@ -147,6 +203,8 @@ def size(num_bytes: int) -> str:
 
 def no_cause_words(diagnosis: Diagnosis) -> str:
     """Why no cause stands in the report."""
+    if diagnosis.verdict.state == "healthy":
+        return "nothing is wrong"
     ruled_out = len(diagnosis.refuted)
     also = f"; {ruled_out} looked likely and {'was' if ruled_out == 1 else 'were'} ruled out"
     return f"no known cause fits{also if ruled_out else ''}"

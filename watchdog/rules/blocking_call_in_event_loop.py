@@ -24,7 +24,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quotes, seen
 from watchdog.situation import Situation
 from watchdog.waits import blocks_event_loop
 
@@ -43,7 +43,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "confirmed" if warned else "likely",
             "An event loop waits in a synchronous call.",
-            [*(seen(situation, p) for p in blocked[:2]), *(quoted(e) for e in warned[:1])],
+            [*(seen(situation, p) for p in blocked[:2]), *quotes(warned, 1)],
             culprits=blocked,
         )
     return None

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quotes, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     verdict_of,
@@ -50,7 +50,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         "Ranks compile kernels while the others wait.",
         [
             *(f"{seen(situation, p)}; {situation.movements[p.key].how}" for p in compiling[:3]),
-            *(quoted(e) for e in said[:1]),
+            *quotes(said, 1),
         ],
         culprits=compiling,
     )

@@ -26,7 +26,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quotes, seen
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "group_rendezvous"
@@ -51,7 +51,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             [
                 *(seen(situation, p) for p in splitting),
                 *(seen(situation, p) for p in others[:1]),
-                *(quoted(e) for e in parent[:2]),
+                *quotes(parent, 2),
             ],
             culprits=splitting,
         )

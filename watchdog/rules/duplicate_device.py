@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quotes
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "config_invalid"
@@ -38,5 +38,5 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         CAUSE_CLASS,
         "confirmed",
         "Two ranks of one communicator use the same GPU.",
-        [quoted(e) for e in said[:2]],
+        quotes(said, 2),
     )

@@ -23,13 +23,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from watchdog.evidence import Process
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import crash
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quoted, quotes
 from watchdog.situation import Situation
-from watchdog.verdict import (
-    verdict_of,
-)
+from watchdog.verdict import deaths, verdict_of
 
 CAUSE_CLASS: Final = "engine_dead"
 IS_GENERAL: Final = True
@@ -46,7 +45,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "confirmed",
             f"{gone[0].key} is gone.",
-            [f"{p.key}: {p.status} {p.status_detail}".strip() for p in gone],
+            [line for process in gone for line in _ends(situation, process)],
             culprits=gone,
         )
     named = [
@@ -60,6 +59,11 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             __name__, CAUSE_CLASS, "likely", f"{named[0].process} is gone.", [quoted(died[0])]
         )
     return None
+
+
+def _ends(situation: Situation, process: Process) -> list[str]:
+    state = f"{process.key}: {process.status} {process.status_detail}".strip()
+    return [state, *quotes(deaths.lines_of_end(situation, process), 3)]
 
 
 def _served(situation: Situation, pid: int | None) -> bool:

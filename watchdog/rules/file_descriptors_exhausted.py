@@ -23,7 +23,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import crash
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quotes
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "other"
@@ -39,5 +39,5 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         CAUSE_CLASS,
         "confirmed" if crash.earlier(situation, said[0]) else "likely",
         "A rank has no file descriptor left.",
-        [quoted(e) for e in said[:2]],
+        quotes(said, 2),
     )

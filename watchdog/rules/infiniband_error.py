@@ -24,7 +24,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import crash
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quotes
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "nccl_transport"
@@ -43,5 +43,5 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         CAUSE_CLASS,
         "likely" if crash.earlier(situation, said[0]) else "possible",
         "The network adapter reported an error.",
-        [quoted(e) for e in said[:2]],
+        quotes(said, 2),
     )

@@ -23,7 +23,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import settings
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quotes, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
@@ -46,7 +46,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         "GLOO_SOCKET_IFNAME is not one interface name.",
         [
             f"GLOO_SOCKET_IFNAME={value}",
-            *(quoted(e) for e in said[:1]),
+            *quotes(said, 1),
             *(seen(situation, p) for p in stuck[:2]),
         ],
     )

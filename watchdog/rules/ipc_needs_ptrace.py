@@ -25,7 +25,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import settings
-from watchdog.signs.answers import finding, quoted, refuted
+from watchdog.signs.answers import finding, quotes, refuted
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "config_invalid"
@@ -43,7 +43,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "confirmed" if sure else "likely",
             "The receiver may not open the trainer's IPC handle.",
-            [*(quoted(e) for e in said[:2]), *([setting] if setting else [])],
+            [*quotes(said, 2), *([setting] if setting else [])],
         )
     shared = situation.switches.on("colocate", "hybrid_engine")
     accepted = [

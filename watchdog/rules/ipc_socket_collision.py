@@ -24,7 +24,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quotes, seen
 from watchdog.situation import Situation
 from watchdog.verdict import network
 
@@ -40,7 +40,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "likely",
             "Several receivers bind the same socket, and nobody binds the senders' others.",
-            [*(quoted(e) for e in doubly[:2]), *(quoted(e) for e in lost[:2])],
+            [*quotes(doubly, 2), *quotes(lost, 2)],
         )
     alone = [p for p in situation.trainers if situation.wait(p).operation == "zmq" and p.rank != 0]
     zero = situation.trainer(0)
@@ -59,6 +59,6 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         CAUSE_CLASS,
         "likely" if shared else "possible",
         "All ranks but 0 wait for a peer on their socket.",
-        [*(seen(situation, p) for p in alone[:3]), *(quoted(e) for e in shared[:1])],
+        [*(seen(situation, p) for p in alone[:3]), *quotes(shared, 1)],
         culprits=alone,
     )

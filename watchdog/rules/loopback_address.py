@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted, refuted, seen
+from watchdog.signs.answers import finding, quotes, refuted, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
@@ -70,7 +70,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "possible",
             "A host falls back to its loopback address.",
-            [quoted(e) for e in said[:2]],
+            quotes(said, 2),
         )
     return finding(
         __name__,
@@ -78,7 +78,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         "confirmed" if sure else "likely",
         "A host advertises its loopback address, and the group cannot form.",
         [
-            *(quoted(e) for e in said[:2]),
+            *quotes(said, 2),
             *(f"connection attempt to {s.remote}" for s in local[:2]),
             *(seen(situation, p) for p in builders[:2]),
         ],

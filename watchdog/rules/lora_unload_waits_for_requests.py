@@ -28,7 +28,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import engines
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quoted, quotes, seen
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "lock_deadlock"
@@ -53,7 +53,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             [
                 quoted(call.event),
                 *(seen(situation, p) for p in frames[:3]),
-                *(quoted(e) for e in several[:1]),
+                *quotes(several, 1),
             ],
         )
     stuck = situation.at(

@@ -58,9 +58,6 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         CAUSE_CLASS,
         "likely" if in_section else "possible",
         f"{gone[0].key} is gone, and no error tells why.",
-        [
-            f"{p.key}: {p.status}, last seen in {situation.wait(p).where}"
-            for p in in_section or gone
-        ],
+        [f"{p.key}: {p.status}, {situation.wait(p).where}" for p in in_section or gone],
         culprits=gone,
     )

@@ -29,7 +29,7 @@ from typing import Final
 from watchdog.evidence import LogEvent
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import crash
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quotes
 from watchdog.situation import Situation
 from watchdog.verdict import (
     verdict_of,
@@ -61,14 +61,14 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "possible",
             "The kernel killed a process; whether of this job is not told.",
-            [quoted(e) for e in killed[:2]],
+            quotes(killed, 2),
         )
     return finding(
         __name__,
         CAUSE_CLASS,
         "confirmed",
         "A process of the job was killed for lack of memory.",
-        [*(quoted(e) for e in mine[:3]), *(f"{p.key}: {p.status_detail}" for p in told)],
+        [*quotes(mine, 3), *(f"{p.key}: {p.status_detail}" for p in told)],
         culprits=told,
     )
 

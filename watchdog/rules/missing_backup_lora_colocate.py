@@ -29,7 +29,7 @@ from typing import Final
 
 from watchdog.counting import counted
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted, refuted, seen
+from watchdog.signs.answers import finding, quoted, quotes, refuted, seen
 from watchdog.signs.weights import (
     copies_exist,
     lora_flags,
@@ -85,7 +85,7 @@ def _by_flags_and_place(situation: Situation, flags: list[str]) -> Finding | Non
             CAUSE_CLASS,
             "confirmed" if situation.sleeps else "likely",
             "The weight read of a sleeping trainer failed, and no host copy exists.",
-            [*(quoted(e) for e in errors[:2]), *flags],
+            [*quotes(errors, 2), *flags],
         )
     readers = reads_weights(situation)
     is_blocked = any(situation.wait(p).kind == "paused_memory" for p in readers)

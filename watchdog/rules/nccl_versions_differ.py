@@ -26,7 +26,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import engines, peers, settings
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quotes
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "version_mismatch"
@@ -41,7 +41,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "confirmed",
             "NCCL found another version at the other end of the group.",
-            [quoted(e) for e in said[:2]],
+            quotes(said, 2),
         )
     versions = settings.nccl_versions(situation)
     trainer, engine = versions.get("trainer", set()), versions.get("engine", set())

@@ -27,7 +27,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quoted, quotes, seen
 from watchdog.signs.weights import (
     copies_exist,
     is_paused_for_sure,
@@ -89,6 +89,6 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "likely",
             "The weight read of a sleeping trainer failed.",
-            [quoted(e) for e in errors[:2]],
+            quotes(errors, 2),
         )
     return None

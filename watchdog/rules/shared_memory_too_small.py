@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quoted, quotes
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "config_invalid"
@@ -36,9 +36,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         r" left)|Error while creating shared memory segment|Bus error.*shm"
     )
     if full:
-        return finding(
-            __name__, CAUSE_CLASS, "likely", "Shared memory is full.", [quoted(e) for e in full[:2]]
-        )
+        return finding(__name__, CAUSE_CLASS, "likely", "Shared memory is full.", quotes(full, 2))
     small = situation.log(r"/dev/shm has only \d+ bytes")
     if small and situation.log(r"ncclSystemError|NCCL WARN.*shm|Bus error"):
         return finding(

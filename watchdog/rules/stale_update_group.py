@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quoted, quotes
 from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
@@ -44,7 +44,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "likely",
             "The engine still has an update group.",
-            [quoted(e) for e in said[:2]],
+            quotes(said, 2),
         )
     for history in situation.engine_histories:
         inits = [c for c in history.controls if c.op == "init_group"]

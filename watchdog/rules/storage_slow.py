@@ -27,7 +27,7 @@ from typing import Final
 from watchdog.evidence import Process
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import crash
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quotes, seen
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "storage_slow"
@@ -58,7 +58,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         "The rank that the others wait for reads or writes files.",
         [
             *(f"{seen(situation, p)}; {situation.movements[p.key].how}" for p in chosen[:3]),
-            *(quoted(e) for e in mount[:2]),
+            *quotes(mount, 2),
         ],
         culprits=chosen,
     )

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quoted, quotes
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "config_invalid"
@@ -47,6 +47,6 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             CAUSE_CLASS,
             "likely",
             f"The time-out is set to {minutes:g} minutes, and the groups use 10.",
-            [quoted(killed[0]), *(quoted(e) for e in rebuilt[:1])],
+            [quoted(killed[0]), *quotes(rebuilt, 1)],
         )
     return None

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted
+from watchdog.signs.answers import finding, quotes
 from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
@@ -51,5 +51,5 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         CAUSE_CLASS,
         "likely" if strong else "possible",
         "A communicator uses an interface that other hosts cannot reach.",
-        [quoted(e) for e in said[:2]],
+        quotes(said, 2),
     )

@@ -24,7 +24,7 @@ from typing import Final
 
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
-from watchdog.signs.answers import finding, quoted, seen
+from watchdog.signs.answers import finding, quoted, quotes, seen
 from watchdog.situation import Situation
 
 CAUSE_CLASS: Final = "engine_rpc_stuck"
@@ -44,7 +44,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             [
                 quoted(engine_error),
                 *(seen(situation, p) for p in waiting[:2]),
-                *(quoted(e) for e in again[:1]),
+                *quotes(again, 1),
             ],
         )
     if waiting and len(waiting) == len(situation.trainers) and peers.hung(situation):

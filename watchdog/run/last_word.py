@@ -40,9 +40,9 @@ def _line(path: Path) -> str:
     try:
         with path.open("rb") as file:
             report = json.loads(file.read(_MAX_BYTES))
-        return (
-            f"this run stalled in {incident}: {report['state']}: {report['reason']} Report: {text}"
-        )
+        said = f"{report['state']}: {report['reason']} Report: {text}"
+        stalled = "stalled and went on" if report.get("recovered") else "stalled"
+        return f"this run {stalled} in {incident}: {said}"
     except (OSError, ValueError, KeyError, TypeError):
         return f"this run stalled in {incident}. Report: {text}"
 

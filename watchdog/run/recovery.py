@@ -49,6 +49,7 @@ def _noted_in_json(file: Path, took_s: float) -> float:
     before = incident.get("ended_after_s")
     longest_s = max(took_s, before) if isinstance(before, (int, float)) else took_s
     data["incident"] = {**incident, "ended_after_s": longest_s}
+    data["recovered"] = True
     if isinstance(data.get("headline"), str):
         data["headline"] = headline_of_ended(data["headline"], longest_s)
     _replace(file, json.dumps(data, indent=1) + "\n")

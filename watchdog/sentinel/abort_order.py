@@ -11,14 +11,22 @@ from watchdog.exit_status import STALLED
 from watchdog.sentinel.sentinel import ABORT as ORDER
 
 
-def order(local: Path, others: Iterable[tuple[int, int]]) -> None:
+def order(local: Path, others: Iterable[tuple[int, int]], on_behalf_of: str) -> None:
     """Tell the ranks of this host to end themselves, and their sentinel to see to it.
 
     Args:
         local: Folder of their black boxes.
         others: Further processes that have to end, by process id and start time (ticks).
+        on_behalf_of: Whose watchdog ends the job and for what, as the ranks will say it:
+            `rank 3 (weight_sync 12 is stalled)`.
     """
-    text = json.dumps({"by": os.getpid(), "status": STALLED, "others": list(others)})
+    told = {
+        "by": os.getpid(),
+        "status": STALLED,
+        "others": list(others),
+        "on_behalf_of": on_behalf_of,
+    }
+    text = json.dumps(told)
     unfinished = local / f".{ORDER}.{os.getpid()}"
     try:
         unfinished.write_text(text)
@@ -27,10 +35,15 @@ def order(local: Path, others: Iterable[tuple[int, int]]) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def is_ordered(local: Path) -> bool:
-    """Whether this process was told to end, by another one."""
+def ordered_by(local: Path) -> str | None:
+    """Whose watchdog told this process to end, and for what; `None` where none did.
+
+    An order of this very process is none to it.
+    """
     try:
         told = json.loads((local / ORDER).read_bytes())
     except (OSError, ValueError):
-        return False
-    return isinstance(told, dict) and told.get("by") != os.getpid()
+        return None
+    if not isinstance(told, dict) or told.get("by") == os.getpid():
+        return None
+    return str(told.get("on_behalf_of") or f"pid {told.get('by')}")

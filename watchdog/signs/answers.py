@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from watchdog.evidence import LogEvent, Process
 from watchdog.findings import CauseClass, Confidence, Finding, Refutation
-from watchdog.situation import Situation
+from watchdog.situation import Situation, lines
 from watchdog.verdict.groups import phrase
 from watchdog.verdict.judgement import name_of
 
@@ -27,8 +28,8 @@ def finding(
         cause_class=cause_class,
         confidence=confidence,
         summary=summary,
-        supports=tuple(supports),
-        refutes=tuple(refutes),
+        supports=tuple(dict.fromkeys(supports)),
+        refutes=tuple(dict.fromkeys(refutes)),
         remedy=remedy,
         culprits=tuple(process.key for process in culprits),
     )
@@ -53,6 +54,12 @@ def seen(situation: Situation, process: Process) -> str:
 
 
 def quoted(event: LogEvent) -> str:
-    """A log line with its place, for a list of supports."""
-    place = f"{event.file}:{event.line}: " if event.file else ""
-    return f"{place}{event.text.splitlines()[0][:200] if event.text else event.kind}"
+    """A log line with its place and time, for a list of supports."""
+    line = event.text.splitlines()[0][:200] if event.text else event.kind
+    place = lines.cited(event)
+    return f"{place}: {line}" if place else line
+
+
+def quotes(events: Iterable[LogEvent], most: int) -> list[str]:
+    """The first few of log lines; one that means two things at once stands in them once."""
+    return list(islice(dict.fromkeys(map(quoted, events)), most))

@@ -152,6 +152,24 @@ def is_error(event: LogEvent) -> bool:
     return bool(exception_of(event)) and event.kind not in ("warning",)
 
 
+def cited(event: LogEvent) -> str:
+    """Where the event stands, and the time its line has: `driver.log:11374, 05:41:17`.
+
+    The time of day is that of the log, in whatever zone its host writes; "" without either.
+    """
+    place = f"{event.file}:{event.line}" if event.file else ""
+    is_its_own = event.time_s is not None and "time_of" not in event.fields
+    seconds = int(event.time_s or 0) % 86_400
+    time = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return ", ".join(part for part in (place, time if is_its_own else "") if part)
+
+
+def with_source(words: str, event: LogEvent) -> str:
+    """What is said on the strength of a line, with where that stands behind it in brackets."""
+    source = cited(event)
+    return f"{words} ({source})" if source else words
+
+
 def matching(events: Iterable[LogEvent], expression: re.Pattern[str]) -> tuple[LogEvent, ...]:
     """The events whose text matches, in their order."""
     return tuple(event for event in events if expression.search(event.text))

@@ -20,6 +20,7 @@ from watchdog.guest.worker import IncidentWorker, run_guarded
 from watchdog.process_identity import ProcessIdentity
 from watchdog.recording.recorder import FinishedSection, OpenCollective, OpenSection, Recorder
 from watchdog.run.incident_ids import incident_id
+from watchdog.run.one_voice import NO_MORE_INCIDENTS, is_first_to_say
 from watchdog.settings import Settings
 from watchdog.timing.clock import Clock, SystemClock
 from watchdog.timing.deadlines import COLLECTIVE, Deadlines
@@ -191,7 +192,7 @@ class Monitor:
             return
         self._recorder.stall_counted()
         if self._is_full(watched):
-            notice_once("incidents", f"{self._settings.max_incidents} incidents: no more reports")
+            self._submit(self._say_that_it_is_full)
             return
         self._num_stalls[watched.name] = self._num_stalls.get(watched.name, 0) + 1
         if watched.name == COLLECTIVE:
@@ -199,6 +200,11 @@ class Monitor:
         context = self._context(watched, waited_s)
         self._stalled_sections[(watched.name, watched.index)] = context.incident_id
         self._submit(lambda: self._hooks.on_stall(self._context(watched, waited_s)))
+
+    def _say_that_it_is_full(self) -> None:
+        if is_first_to_say(NO_MORE_INCIDENTS, self._run_folder):
+            most = self._settings.max_incidents
+            notice_once("incidents", f"{most} incidents of this run are reported; no more will be")
 
     def _is_full(self, watched: _Watched) -> bool:
         return sum(self._num_stalls.values()) >= self._settings.max_incidents

@@ -19,6 +19,10 @@ from watchdog.verdict.judgement import (
 
 _MEMBERS = ("trainer", "engine", "engine_worker")
 _STALLED = re.compile(rf"\bexit (?:status|code) {STALLED}\b")
+_ENDED = re.compile(
+    r"Killed process|crashed|exit code|exitcode|sigquit|DEAD|died|dead|SIGKILL|[Ss]egmentation|"
+    r"EngineDead|unexpectedly"
+)
 _PID = re.compile(r"(?:Killed process |pid[=: ]+|Process )(\d+)")
 
 
@@ -36,9 +40,7 @@ def dead_member(situation: Situation) -> Judgement | None:
     named = {culprit.process for culprit in culprits}
     waiting = tuple(p for p in situation.trainers if p.key not in named)
     chain = (waiting_for(waiting, "", ", ".join(sorted(named))),) if waiting else ()
-    return Judgement(
-        "crashed", f"{culprits[0].process} is gone: {culprits[0].why}", culprits, chain
-    )
+    return Judgement("crashed", culprits[0].why, culprits, chain)
 
 
 def _failed_before(situation: Situation, dead: Culprit) -> bool:
@@ -96,9 +98,43 @@ def _ended_after_time_out(situation: Situation, process: Process) -> bool:
     )
 
 
+def lines_of_end(situation: Situation, process: Process) -> tuple[LogEvent, ...]:
+    """The lines that say of this process that it ended, earliest first."""
+    return tuple(e for e in situation.logs.deaths if _tells_of(situation, e, process))
+
+
+def _tells_of(situation: Situation, event: LogEvent, process: Process) -> bool:
+    if not _ENDED.search(event.text):
+        return False
+    pids = _pids(event)
+    if process.pid is not None and process.pid in pids:
+        return True
+    # A worker's end is its engine's; of two workers the line would have to name one.
+    is_engine = process.role == "engine" and process.engine is not None
+    return is_engine and event.engine == process.engine and not pids - _own_pids(situation, event)
+
+
+def _own_pids(situation: Situation, event: LogEvent) -> set[int]:
+    """Processes of the engine that wrote the line."""
+    return {p.pid for p in situation.engines if p.engine == event.engine and p.pid is not None}
+
+
+def _pids(event: LogEvent) -> set[int]:
+    """The processes of which the line tells: by its fields, its text, or as its writer."""
+    named = (event.fields.get(name, "") for name in ("died_pid", "killed_pid", "pid"))
+    told = {int(pid) for pid in (*named, *_PID.findall(event.text)) if pid.isdigit()}
+    return told or ({event.pid} if event.pid is not None else set())
+
+
 def _from_status(situation: Situation, process: Process) -> Culprit:
-    detail = process.status_detail or process.status
-    return accused(situation, process, f"{name_of(process)} is {process.status}: {detail}")
+    why = f"{name_of(process)} is dead"
+    detail = process.status_detail
+    why += f": {detail}" if detail and detail != "dead" else ""
+    told = lines_of_end(situation, process)
+    if not told:
+        return accused(situation, process, why)
+    line = told[0].text.splitlines()[0][:160]
+    return accused(situation, process, lines.with_source(why, told[0]), f"`{line}`")
 
 
 def _from_log(situation: Situation) -> tuple[Culprit, ...]:
@@ -114,14 +150,10 @@ def _from_log(situation: Situation) -> tuple[Culprit, ...]:
 
 def _named(situation: Situation, event: LogEvent) -> Culprit | None:
     """The dead process of a line: by its pid, else by who wrote the line."""
-    if not re.search(
-        r"Killed process|crashed|exit code|exitcode|sigquit|DEAD|died|dead|SIGKILL|[Ss]egmentation|"
-        r"EngineDead|unexpectedly",
-        event.text,
-    ):
+    if not _ENDED.search(event.text):
         return None
     line = event.text.splitlines()[0][:160]
-    why = f"`{line}`"
+    why = lines.with_source(f"`{line}`", event)
     pids = [int(pid) for pid in _PID.findall(event.text)]
     named = (event.fields.get(name, "") for name in ("died_pid", "killed_pid", "pid"))
     pids = [*(int(pid) for pid in named if pid.isdigit()), *pids]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from watchdog.evidence import LogEvent
 from watchdog.findings import Culprit
-from watchdog.situation import Situation, lines
-from watchdog.verdict.errors import error_place
+from watchdog.situation import Situation
+from watchdog.verdict.errors import error_place, error_words
 from watchdog.verdict.judgement import Judgement, waiting_for
 
 _WORK = ("trainer_phase", "sync_begin", "sync_done", "progress", "rollout_done")
@@ -17,11 +17,11 @@ def failed_driver(situation: Situation) -> Judgement | None:
     if event is None:
         return None
     place = error_place(event)
-    why = f"`{lines.exception_of(event) or event.kind}` in {place[:200]}"
+    why = error_words(event)
     idle = situation.doing("idle")
     chain = (waiting_for(idle, "", "a task of the driver"),)
     culprit = Culprit("driver", place, why, pid=event.pid, host=event.host)
-    return Judgement("crashed", f"The driver failed: {why}", (culprit,), chain)
+    return Judgement("crashed", f"The driver failed: {why}: {place}", (culprit,), chain)
 
 
 def driver_error(situation: Situation) -> LogEvent | None:

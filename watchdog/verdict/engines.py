@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from watchdog.evidence import Process
+from watchdog.evidence import LogEvent, Process
 from watchdog.findings import Culprit
-from watchdog.situation import Situation
+from watchdog.situation import Situation, lines
 from watchdog.situation.engine_history import EngineHistory
 from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict.duration import lasted
@@ -191,25 +191,25 @@ def complaint(situation: Situation, history: EngineHistory) -> tuple[str, str] |
         bool(situation.doing("rpc", "await", "engine_step", "file_wait")) or not situation.trainers
     )
     if history.open_call is not None and history.open_call.op in ("unload_lora", "load_lora"):
-        line = history.open_call.event.text[:160]
-        return f"{history.open_call.op}_adapter: {line}", f"`{line}` has no end"
+        event = history.open_call.event
+        return f"{history.open_call.op}_adapter", f"{_quoted(event)} has no end"
     if len(history.refused_flush) >= 3 and history.last("flush") is history.refused_flush[-1]:
-        line = history.refused_flush[-1].event.text[:160]
-        return (
-            f"flush_cache: {line}",
-            f"refused {len(history.refused_flush)} flushes, last `{line}`",
-        )
+        last = _quoted(history.refused_flush[-1].event)
+        return "flush_cache", f"refused {len(history.refused_flush)} flushes, last {last}"
     if (
         history.is_paused
         and history.holds_requests
         and waits_for_engine
         and not in_update(situation)
     ):
-        line = history.holds_requests[-1].text[:160]
         pause = history.last("pause")
-        begun = f"pause_generation: {pause.event.text[:120]}; " if pause else ""
-        return f"{begun}{line}", f"was paused and never resumed: `{line}`"
+        begun = f"pause_generation: {pause.event.text[:120]}" if pause else "pause_generation"
+        return begun, f"was paused and never resumed: {_quoted(history.holds_requests[-1])}"
     return None
+
+
+def _quoted(event: LogEvent) -> str:
+    return lines.with_source(f"`{event.text[:160]}`", event)
 
 
 def in_update(situation: Situation) -> bool:

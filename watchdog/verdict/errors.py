@@ -28,7 +28,8 @@ def earliest_error(situation: Situation) -> Judgement | None:
     named = {c.process for c in culprits}
     others = tuple(p for p in situation.trainers if p.key not in named)
     chain = (waiting_for(others, "", ", ".join(sorted(named))),) if others else ()
-    return Judgement("crashed", f"{culprit.process} failed first: {culprit.why}", culprits, chain)
+    reason = f"{culprit.process} failed first: {culprit.why}: {culprit.where}"
+    return Judgement("crashed", reason, culprits, chain)
 
 
 def _failed_alike(situation: Situation, event: LogEvent, first: Culprit) -> tuple[Culprit, ...]:
@@ -119,10 +120,15 @@ def error_place(event: LogEvent) -> str:
     return " | ".join(part for part in (" < ".join(names[:10]), said[:200]) if part)
 
 
+def error_words(event: LogEvent) -> str:
+    """How an error is told beside its place: `it failed with RuntimeError (a.log:4, 05:41:17)`."""
+    return lines.with_source(f"it failed with {lines.exception_of(event) or event.kind}", event)
+
+
 def _writer(situation: Situation, event: LogEvent) -> Culprit:
     """Who failed: the other actor that the error names, else whoever wrote it."""
     place = error_place(event)
-    why = f"`{lines.exception_of(event) or event.kind}` in {place[:200]}"
+    why = error_words(event)
     for pid in _named_pids(situation, event):
         process, index = _by_pid(situation, pid), _engine_of_actor(situation, pid)
         if process is not None:

@@ -30,7 +30,7 @@ _WORDS = {
     "idle": "idle ({op})",
     "stopped": "stopped",
     "dead": "dead ({op})",
-    "no_answer": "not heard of",
+    "no_answer": "no stack known",
     "unknown": "in {op}",
 }
 
@@ -73,12 +73,14 @@ def groups_of(situation: Situation) -> tuple[Group, ...]:
 
 def _group(situation: Situation, members: tuple[Process, ...]) -> Group:
     wait = situation.wait(members[0])
+    # Of who is gone or was never heard of there are no two samples to compare.
+    is_seen = wait.kind not in ("dead", "no_answer")
     moving = {situation.moving(process) for process in members}
     ranks = sorted(p.rank for p in members if p.role == "trainer" and p.rank is not None)
     return Group(
         processes=tuple(process.key for process in members),
         ranks=tuple(ranks),
         doing=phrase(wait),
-        where=wait.where,
-        moving=True if True in moving else (False if moving == {False} else None),
+        where=wait.where if is_seen or wait.where != wait.operation else "",
+        moving=True if True in moving else (False if moving == {False} and is_seen else None),
     )

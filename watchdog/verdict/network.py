@@ -25,7 +25,7 @@ def unreachable_address(situation: Situation) -> Judgement | None:
     line = event.text.splitlines()[0][:240]
     if process is None and event.pid is not None:
         process = next((p for p in situation.trainers if p.pid == event.pid), None)
-    why = f"it advertises an address that other hosts cannot reach: `{line}`"
+    why = lines.with_source("it advertises an address that other hosts cannot reach", event)
     where = line if refused else f"new_group (gloo): {line}"
     culprit = (
         accused(situation, process, why, where) if process else accused_by_log(event, why, where)

@@ -11,6 +11,7 @@ from watchdog.verdict import (
     counted,
     deaths,
     driver,
+    ended,
     engines,
     errors,
     file_locks,
@@ -25,6 +26,7 @@ from watchdog.verdict.groups import groups_of
 from watchdog.verdict.judgement import Judgement
 
 JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
+    ended.ended_meanwhile,
     deaths.dead_member,
     errors.earliest_error,
     driver.failed_driver,
@@ -48,8 +50,9 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     spoken.behind_by_count,
     long_wait.everybody_waits,
 )
-"""A dead member explains every other frame; an error that came first explains every wait; what the
-kernel says is sure; what moves is not hung; then the odd one out, and the end of its chain."""
+"""A job that has ended has nobody who holds it up. A dead member explains every other frame; an
+error that came first explains every wait; what the kernel says is sure; what moves is not
+hung; then the odd one out, and the end of its chain."""
 
 
 def verdict_of(situation: Situation) -> Verdict:

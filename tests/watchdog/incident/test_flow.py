@@ -10,7 +10,8 @@ import pytest
 from watchdog.capture.target import Part
 from watchdog.evidence import ActivitySample, Evidence, Frame, Gap, StackSample, ThreadStack
 from watchdog.findings import Culprit, Diagnosis, Verdict
-from watchdog.incident import Seams, first_sample, handle_stall
+from watchdog.incident import Seams, first_sample, flow, handle_stall
+from watchdog.incident.leader import Leadership
 from watchdog.process_identity import process_identity
 from watchdog.serialization import evidence_from_json
 from watchdog.settings import Settings
@@ -122,7 +123,7 @@ def test_a_diagnosis_that_fails_costs_the_diagnosis_alone(context, world):
     assert '"unknown"' in result.report.read_text()
 
 
-def test_a_second_rank_says_one_line_where_a_report_lies(context, world):
+def test_a_second_rank_leaves_the_word_to_the_one_that_wrote_the_report(context, world):
     handle_stall(context, seams=world.seams)
     world.said.clear()
 
@@ -130,8 +131,22 @@ def test_a_second_rank_says_one_line_where_a_report_lies(context, world):
 
     assert not result.is_leader
     assert result.report is not None
-    assert len(world.said) == 1
-    assert str(result.folder) in world.said[0]
+    assert world.said == []
+
+
+def test_of_all_ranks_that_find_no_report_one_says_so(context, world, monkeypatch):
+    monkeypatch.setattr(flow, "_PATIENCE_S", 0.0)
+    leader = Leadership(context.run_folder / "incidents" / context.incident_id)
+    (context.run_folder / "incidents" / context.incident_id).mkdir(parents=True)
+    assert leader.take()
+
+    results = [handle_stall(context, seams=world.seams) for _ in range(3)]
+
+    assert [result.report for result in results] == [None] * 3
+    (said,) = world.said
+    assert "no rank wrote a report" in said
+    assert "rank 0" in said
+    leader.give_up()
 
 
 def test_one_incident_too_many_is_said_and_not_written(context, world):
@@ -140,7 +155,9 @@ def test_one_incident_too_many_is_said_and_not_written(context, world):
 
     result = handle_stall(context, settings=Settings(max_incidents=3), seams=world.seams)
 
-    assert "MAX_INCIDENTS" in world.said[0]
+    handle_stall(context, settings=Settings(max_incidents=3), seams=world.seams)  # another rank
+    (said,) = world.said
+    assert "MAX_INCIDENTS" in said
     assert result.folder is None
     assert not (context.run_folder / "incidents" / "weight_sync-0001").exists()
 
@@ -217,7 +234,7 @@ def test_the_two_looks_are_so_far_apart_that_movement_shows(context, world):
 def test_nothing_is_reported_while_the_run_is_ended_for_another_stall(context, world, tmp_path):
     local = tmp_path / "local"
     local.mkdir()
-    (local / "abort.json").write_text(json.dumps({"by": 1, "status": 86}))
+    (local / "abort.json").write_text(json.dumps({"by": 1, "status": 86, "on_behalf_of": "rank 3"}))
     context = dataclasses.replace(context, blackbox=local / "0.blackbox")
 
     result = handle_stall(context, seams=world.seams)
@@ -234,3 +251,15 @@ def test_a_rank_that_gave_the_order_itself_still_reports(context, world, tmp_pat
     context = dataclasses.replace(context, blackbox=local / "0.blackbox")
 
     assert handle_stall(context, seams=world.seams).report is not None
+
+
+def test_of_all_ranks_that_went_on_one_says_so(context, world):
+    context = dataclasses.replace(
+        context, settings=Settings(native="0", abort_after_s=600.0), is_over=lambda: True
+    )
+
+    for _ in range(3):
+        handle_stall(context, seams=world.seams)
+
+    assert len([line for line in world.said if "went on" in line]) == 1
+    assert world.ended == []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,6 +80,27 @@ def test_one_rank_writes_the_report_and_the_others_end_with_it(job):
     assert evidence.stall.noticed_by == (0, 1, 2)
     assert [len(process.stacks) >= 2 for process in evidence.processes] == [True] * 3
     assert sum("report.md" in run.said(rank) for rank in range(3)) == 1
+    for rank in range(3):
+        assert f"ending rank {rank} with status {STALLED}: " in run.said(rank)
+    # Who wrote no report says nothing but that: a driver hears hundreds of them.
+    followers = [run.said(rank) for rank in range(3) if "report.md" not in run.said(rank)]
+    lines = [line for said in followers for line in said.splitlines()]
+    assert [line for line in lines if not re.search("ending rank|dog] on; ", line)] == []
+
+
+@pytest.mark.slow
+def test_of_all_ranks_that_go_on_after_all_one_says_so(job):
+    run = job("finish", "finish", "finish")
+    run.wait_for(lambda: len(list(run.incidents.glob("*/raw/rank-*.json"))) == 3 and run.report())
+
+    for rank in run.ranks:
+        rank.stdin.write("x")
+        rank.stdin.flush()
+
+    assert [rank.wait(40) for rank in run.ranks] == [0, 0, 0]
+    said = "".join(run.said(rank) for rank in range(3))
+    assert said.count("ended after all") == 1
+    assert len((run.report().parent / "recovered.jsonl").read_text().splitlines()) == 3
 
 
 @pytest.mark.slow

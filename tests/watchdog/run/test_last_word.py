@@ -49,8 +49,19 @@ def test_the_last_word_is_said_once_by_the_process_that_promised_it(tmp_path, in
     ]
 
 
-def test_a_report_that_cannot_be_read_is_named_all_the_same(tmp_path, incident):
-    folder = incident("weight_sync-0001", "{")
+def test_the_last_word_on_a_stall_that_ended_by_itself_says_so(tmp_path, incident):
+    told = {"state": "hung", "reason": "rank 1 reads.", "recovered": True}
+    folder = incident("weight_sync-0001", json.dumps(told))
+
+    assert lines(tmp_path) == [
+        "this run stalled and went on in weight_sync-0001: hung: rank 1 reads. "
+        f"Report: {folder / 'report.md'}"
+    ]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "null"])
+def test_a_report_that_cannot_be_read_is_named_all_the_same(tmp_path, incident, text):
+    folder = incident("weight_sync-0001", text)
 
     assert lines(tmp_path) == [
         f"this run stalled in weight_sync-0001. Report: {folder / 'report.md'}"

@@ -10,6 +10,7 @@ from watchdog.cli.incident_folder import load_incident, runs_below
 from watchdog.diagnosis import diagnose
 from watchdog.evidence import Evidence
 from watchdog.reports import REPORTS, IncidentInfo
+from watchdog.reports.summary import PREFIX
 from watchdog.run.recovery import ended_after_s, note_end
 from watchdog.serialization import evidence_to_json
 
@@ -35,6 +36,7 @@ def test_the_reports_that_lie_there_say_how_long_it_took(incident):
     assert report["headline"].endswith("; ended after all, after 12 s")
     assert report["headline"].count("ended after all") == 1
     assert report["incident"]["ended_after_s"] == 12.4
+    assert report["recovered"] is True
     assert lines[0].startswith("# ")
     assert lines[2].startswith("**Ended after all**, after 12 s")
     assert sum(line.startswith("**Ended after all**") for line in lines) == 1
@@ -49,6 +51,10 @@ def test_what_is_read_back_later_says_it_too(incident, tmp_path):
     assert info.ended_after_s == 12.4
     assert "ended after all, after 12 s" in run.incidents[0].headline
     assert "**Ended after all**" in REPORTS["markdown"].render(evidence, diagnose(evidence), info)
+    for name in ("json", "terminal", "summary", "chat"):
+        words = REPORTS[name].render(evidence, diagnose(evidence), info).split()
+        assert "ended after all, after 12 s" in " ".join(w for w in words if w != PREFIX)
+    assert json.loads(REPORTS["json"].render(evidence, diagnose(evidence), info))["recovered"]
 
 
 def test_a_stall_that_did_not_end_is_told_as_it_was(incident, tmp_path):
@@ -57,6 +63,7 @@ def test_a_stall_that_did_not_end_is_told_as_it_was(incident, tmp_path):
     (run,) = runs_below(tmp_path)
 
     assert ended_after_s(incident) is None
+    assert json.loads((incident / "report.json").read_text())["recovered"] is False
     assert "ended after all" not in run.incidents[0].headline
 
 
