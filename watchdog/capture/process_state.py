@@ -8,26 +8,16 @@ import time
 
 from watchdog.capture import proc
 from watchdog.capture.target import Part, Target
-from watchdog.evidence import ActivitySample, Gap, ProcessStatus, ThreadActivity
+from watchdog.evidence import ActivitySample, Gap, ThreadActivity
 from watchdog.guest import own_threads
 from watchdog.masking import mask_argv
+from watchdog.process_letters import STATUS_BY_LETTER
 
 NAME = "process state"
 
 _MAX_COMMAND_CHARS = 4000
 _MAX_THREADS = 1000
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_STATUS: dict[str, ProcessStatus] = {
-    "R": "running",
-    "S": "running",
-    "I": "running",
-    "D": "uninterruptible",
-    "T": "stopped",
-    "t": "stopped",
-    "Z": "zombie",
-    "X": "dead",
-    "": "dead",
-}
 _DETAIL = {
     "D": "uninterruptible wait (D)",
     "T": "stopped (T)",
@@ -41,7 +31,7 @@ def collect(target: Target) -> Part:
     """State, command line and one sample of the counters; of a dead process how it ended."""
     fields = proc.stat_fields(f"/proc/{target.pid}/stat")
     letter = fields[0] if fields else ""
-    status = _STATUS.get(letter, "unknown")
+    status = STATUS_BY_LETTER.get(letter, "unknown") if letter else "dead"
     if letter in ("", "X", "Z"):
         detail = _ending(fields) if letter == "Z" else _DETAIL.get(letter, "")
         return Part(status=status, status_detail=detail)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watchdog.cli.telling import tell, write
+from watchdog.cli.telling import answer_options, tell, write
 from watchdog.exit_status import NO_CAUSE
 
 if TYPE_CHECKING:
@@ -41,14 +41,7 @@ _REFUSED = ("refused", "permission denied", "not permitted")
     show_default=True,
     help="Read C and C++ frames of the suspects, four at most; pauses each for a moment.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as JSON.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print it as Markdown.")
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Also write report.json, report.md and evidence.json there.",
-)
+@answer_options
 def command(
     pids: tuple[int, ...],
     match: str,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watchdog.cli.telling import tell, write
+from watchdog.cli.telling import answer_options, tell, write
 from watchdog.exit_status import NO_CAUSE
 
 if TYPE_CHECKING:
@@ -24,14 +24,7 @@ BAR_FROM_BYTES = 32 * 2**20
 
 @click.command("diagnose")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as JSON.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print it as Markdown.")
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Also write report.json, report.md and evidence.json there.",
-)
+@answer_options
 def command(paths: tuple[Path, ...], as_json: bool, as_markdown: bool, output: Path | None) -> None:
     """Say who holds a job up and why, from files of any name.
 

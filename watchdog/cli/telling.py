@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,23 @@ from watchdog.exit_status import UNUSABLE
 if TYPE_CHECKING:
     from watchdog.evidence import Evidence
     from watchdog.findings import Diagnosis
+
+
+def answer_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say in which format the answer is printed, and where it is kept."""
+    options = (
+        click.option("--json", "as_json", is_flag=True, help="Print the diagnosis as JSON."),
+        click.option("--markdown", "as_markdown", is_flag=True, help="Print it as Markdown."),
+        click.option(
+            "--output",
+            type=click.Path(file_okay=False, path_type=Path),
+            metavar="DIR",
+            help="Also write report.json, report.md and evidence.json there.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 class UnwritableOutputError(WatchdogError):

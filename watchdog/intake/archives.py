@@ -92,13 +92,8 @@ class Budget:
             raise ArchiveRefusedError(f"more than {MAX_MEMBERS} members")
 
 
-class BoundedStream(io.RawIOBase):
-    """A member's bytes, counted against the budget of its archive."""
-
-    def __init__(self, stream: IO[bytes], budget: Budget) -> None:
-        self._stream = stream
-        self._budget = budget
-        self._read = 0
+class _Readable(io.RawIOBase):
+    """A stream of which `read` is the only thing to say."""
 
     def readable(self) -> bool:
         """It is."""
@@ -106,9 +101,18 @@ class BoundedStream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """The same into a buffer, as the standard library's readers ask for it."""
-        data = self.read(len(buffer))
+        data = self.read(len(buffer)) or b""
         buffer[: len(data)] = data
         return len(data)
+
+
+class BoundedStream(_Readable):
+    """A member's bytes, counted against the budget of its archive."""
+
+    def __init__(self, stream: IO[bytes], budget: Budget) -> None:
+        self._stream = stream
+        self._budget = budget
+        self._read = 0
 
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes; everything up to a limit for -1.
@@ -228,22 +232,12 @@ def rewound(head: bytes, stream: BinaryIO) -> BinaryIO:
     return cast(BinaryIO, _Joined(head, stream))
 
 
-class _Joined(io.RawIOBase):
+class _Joined(_Readable):
     """What was read of a stream already, and the rest of it."""
 
     def __init__(self, head: bytes, stream: BinaryIO) -> None:
         self._head = head
         self._stream = stream
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """The same into a buffer, as the standard library's readers ask for it."""
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes, of the head first."""

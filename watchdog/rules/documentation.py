@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from watchdog.headings import texts_under
 
 if TYPE_CHECKING:
     from watchdog.rules import Rule
@@ -44,15 +45,4 @@ def documentation(rule: Rule) -> Documentation:
     Raises:
         ValueError: A heading is missing, out of order or empty; the message names rule and heading.
     """
-    title, _, rest = (rule.__doc__ or "").strip().partition("\n")
-    parts: list[str] = []
-    for heading, following in zip(HEADINGS, (*HEADINGS[1:], None), strict=True):
-        before, found, after = rest.partition(f"\n{heading}\n")
-        if not found or before.strip():
-            raise ValueError(f"{rule_name(rule)}: heading {heading!r} is missing or out of order")
-        body, cut, tail = after.partition(f"\n{following}\n") if following else (after, "", "")
-        parts.append(" ".join(textwrap.dedent(body).split()))
-        if not parts[-1]:
-            raise ValueError(f"{rule_name(rule)}: nothing stands under {heading!r}")
-        rest = cut + tail
-    return Documentation(title.strip(), *parts)
+    return Documentation(*texts_under(rule.__doc__, HEADINGS, rule_name(rule)))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 
+from watchdog.headings import texts_under
 from watchdog.static_checks import CHECKS, Check
 from watchdog.static_checks.launch import Confidence, Launch
 
@@ -67,16 +67,7 @@ def documentation(check: Check) -> tuple[str, str, str, str, str]:
     Raises:
         ValueError: A heading is missing, out of order or empty; the message names it.
     """
-    title, _, rest = (check.__doc__ or "").strip().partition("\n")
-    texts = []
-    for heading, following in zip(HEADINGS, (*HEADINGS[1:], None), strict=True):
-        before, found, after = rest.partition(f"\n{heading}\n")
-        if not found or before.strip():
-            raise ValueError(f"{check_name(check)}: heading {heading!r} is missing or out of order")
-        body, cut, tail = after.partition(f"\n{following}\n") if following else (after, "", "")
-        texts.append(" ".join(textwrap.dedent(body).split()))
-        if not texts[-1]:
-            raise ValueError(f"{check_name(check)}: nothing stands under {heading!r}")
-        rest = cut + tail
-    consequence, decides, remedy, source = texts
-    return title.strip(), consequence, decides, remedy, source
+    title, consequence, decides, remedy, source = texts_under(
+        check.__doc__, HEADINGS, check_name(check)
+    )
+    return title, consequence, decides, remedy, source

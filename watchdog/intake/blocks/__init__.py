@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from watchdog.intake.parts import NOBODY, Parts, Who
+from watchdog.intake.parts import NOBODY, Parts, ProcessPart, Who
 from watchdog.intake.prefixes import Line
 from watchdog.intake.times import Moment
 
@@ -54,6 +54,16 @@ class Block:
     number: int
     context: Context
     lines: list[str] = field(default_factory=list)
+
+    def part(self, who: Who) -> ProcessPart:
+        """What the block says of one process, as yet without what it says."""
+        return ProcessPart(
+            who=who,
+            file_who=self.context.file_who,
+            file=self.context.file,
+            moment=self.context.moment or self.first.moment,
+            order=self.context.order,
+        )
 
 
 class BlockKind(Protocol):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from watchdog.evidence import Frame, StackSample, ThreadStack
 from watchdog.intake.blocks import Block
-from watchdog.intake.parts import Parts, ProcessPart, Who
-from watchdog.intake.stacks import MAX_FRAMES, MAX_THREADS, main_first
+from watchdog.intake.parts import Parts, Who
+from watchdog.intake.stacks import main_first, threads_under
 
 LINE_LITERALS = ("(LWP ",)
 
@@ -35,7 +36,7 @@ def continues(text: str, block: Block) -> bool:
 
 def parse(block: Block, parts: Parts) -> None:
     """One native sample; the main thread is the one with the smallest LWP."""
-    threads = _threads(block.lines)
+    threads = threads_under(block.lines, _HEADER, _FRAME, _thread)
     if not threads:
         return
     lowest = min(thread.os_thread_id or 0 for thread in threads)
@@ -48,31 +49,15 @@ def parse(block: Block, parts: Parts) -> None:
     context = block.context
     who = context.who.or_else(block.first.who).or_else(Who(pid=lowest, by=("lowest LWP in gdb",)))
     parts.add_process(
-        ProcessPart(
-            who=who,
-            file_who=context.file_who,
-            file=context.file,
-            moment=context.moment or block.first.moment,
-            order=context.order,
+        replace(
+            block.part(who),
             stack=StackSample(main_first(named), "gdb", from_file=context.file),
         )
     )
 
 
-def _threads(lines: list[str]) -> list[ThreadStack]:
-    threads: list[ThreadStack] = []
-    frames: list[Frame] = []
-    header: re.Match[str] | None = None
-    for text in [*lines, None]:
-        match = _HEADER.match(text) if text is not None and text.startswith("Thread") else None
-        if match or text is None:
-            if header and len(threads) < MAX_THREADS:
-                name = header["name"] or ""
-                threads.append(ThreadStack(name, tuple(frames), int(header["tid"])))
-            header, frames = match, []
-        elif text.startswith("#") and (frame := _FRAME.match(text)) and len(frames) < MAX_FRAMES:
-            frames.append(_frame(frame))
-    return threads
+def _thread(header: re.Match[str], calls: list[re.Match[str]]) -> ThreadStack:
+    return ThreadStack(header["name"] or "", tuple(map(_frame, calls)), int(header["tid"]))
 
 
 def _frame(match: re.Match[str]) -> Frame:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from watchdog.evidence import ActivitySample, ProcessStatus, ThreadActivity
+from watchdog.evidence import ActivitySample, ThreadActivity
 from watchdog.intake.blocks import Block
-from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
+from watchdog.intake.parts import Parts, RawEvent, Who
+from watchdog.process_letters import STATUS_BY_LETTER
 
 LINE_LITERALS = ()  # not what logs hold
 
@@ -33,16 +34,6 @@ _OPENERS = (
 _IO = ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes")
 _WCHAN = re.compile(r"[a-z_][a-z0-9_.]{3,60}$")
 _STACK = re.compile(r"\[<[0-9a-f]*>\] (?P<function>[\w.]{2,100})(?:\+0x|$)")
-_STATUS: dict[str, ProcessStatus] = {
-    "R": "running",
-    "S": "running",
-    "I": "running",
-    "D": "uninterruptible",
-    "T": "stopped",
-    "t": "stopped",
-    "Z": "zombie",
-    "X": "dead",
-}
 # CAP_SYS_PTRACE of linux/capability.h
 _PTRACE_BIT = 19
 
@@ -80,14 +71,10 @@ def parse(block: Block, parts: Parts) -> None:
         else (),
     )
     parts.add_process(
-        ProcessPart(
-            who=who,
-            file_who=context.file_who,
-            file=context.file,
-            moment=context.moment or block.first.moment,
-            order=context.order,
+        replace(
+            block.part(who),
             activity=sample,
-            status=_STATUS.get(state, "unknown"),
+            status=STATUS_BY_LETTER.get(state, "unknown"),
             status_detail=values.get("State", "")[:80] if state not in ("R", "S", "I") else "",
         )
     )

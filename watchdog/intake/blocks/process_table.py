@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from watchdog.discovery.titles import role_by_process_name
-from watchdog.evidence import ActivitySample, ProcessStatus, ThreadActivity
+from watchdog.evidence import ActivitySample, ThreadActivity
 from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Listing, Parts, ProcessPart, Who
 from watchdog.intake.prefixes import who_by_process_name
 from watchdog.masking import mask_text
+from watchdog.process_letters import STATUS_BY_LETTER
 
 LINE_LITERALS = ()  # not what logs hold
 MAX_ROWS = 5_000
@@ -17,13 +18,6 @@ MAX_ROWS = 5_000
 _HEADER = re.compile(
     r"\s*(?:(?:USER|UID|F|S|PPID|HOST)\s+)*\S*\s*\bPID\s.*\b(?:COMMAND|CMD|ARGS)\s*$"
 )
-_STATUS: dict[str, ProcessStatus] = {
-    "D": "uninterruptible",
-    "T": "stopped",
-    "t": "stopped",
-    "Z": "zombie",
-    "X": "dead",
-}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt]?)$")
 _SCALE = {"": 1024, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
@@ -63,7 +57,7 @@ def parse(block: Block, parts: Parts) -> None:
                 file=context.file,
                 moment=context.moment or block.first.moment,
                 order=context.order,
-                status=_STATUS.get(state, "running" if state else "unknown"),
+                status=STATUS_BY_LETTER.get(state, "running" if state else "unknown"),
                 activity=ActivitySample(
                     rss_bytes=_bytes(row.get("RES") or row.get("RSS")),
                     cpu_s=_cpu_s(row.get("TIME+") or row.get("TIME")),

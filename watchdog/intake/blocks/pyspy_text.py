@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from watchdog.evidence import Frame, StackSample, ThreadStack
 from watchdog.intake.blocks import Block
-from watchdog.intake.parts import Parts, ProcessPart, Who
+from watchdog.intake.parts import Parts, Who
 from watchdog.intake.prefixes import who_by_process_name
 from watchdog.intake.stacks import MAX_FRAMES, MAX_THREADS, clipped_locals, main_first
 from watchdog.masking import mask_text
@@ -54,12 +55,8 @@ def parse(block: Block, parts: Parts) -> None:
     native = any(frame.native for thread in threads for frame in thread.frames)
     context = block.context
     parts.add_process(
-        ProcessPart(
-            who=who,
-            file_who=context.file_who,
-            file=context.file,
-            moment=context.moment or block.first.moment,
-            order=context.order,
+        replace(
+            block.part(who),
             stack=StackSample(
                 threads=main_first(threads),
                 source="py-spy --native" if native else "py-spy",

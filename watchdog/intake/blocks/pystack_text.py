@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from watchdog.evidence import Frame, StackSample, ThreadStack
 from watchdog.intake.blocks import Block
-from watchdog.intake.parts import Parts, ProcessPart, Who
-from watchdog.intake.stacks import MAX_FRAMES, MAX_THREADS, is_main, main_first
+from watchdog.intake.parts import Parts, Who
+from watchdog.intake.stacks import is_main, main_first, threads_under
 
 LINE_LITERALS = ("Traceback for thread ",)
 
@@ -34,7 +35,7 @@ def continues(text: str, block: Block) -> bool:
 
 def parse(block: Block, parts: Parts) -> None:
     """One sample; the process is the thread with the smallest id."""
-    threads = _threads(block.lines)
+    threads = threads_under(block.lines, _HEADER, _FRAME, _thread)
     if not threads:
         return
     lowest = min(thread.os_thread_id or 0 for thread in threads)
@@ -42,34 +43,15 @@ def parse(block: Block, parts: Parts) -> None:
     who = context.who.or_else(block.first.who)
     who = who.or_else(Who(pid=lowest, by=("lowest thread id in pystack",)))
     parts.add_process(
-        ProcessPart(
-            who=who,
-            file_who=context.file_who,
-            file=context.file,
-            moment=context.moment or block.first.moment,
-            order=context.order,
+        replace(
+            block.part(who),
             stack=StackSample(main_first(threads), "pystack", from_file=context.file),
         )
     )
 
 
-def _threads(lines: list[str]) -> list[ThreadStack]:
-    threads: list[ThreadStack] = []
-    frames: list[Frame] = []
-    header: re.Match[str] | None = None
-    for text in [*lines, None]:
-        match = _HEADER.match(text) if text is not None and text.startswith("Trace") else None
-        if match or text is None:
-            if header and len(threads) < MAX_THREADS:
-                threads.append(_thread(header, frames))
-            header, frames = match, []
-        elif (frame := _FRAME.match(text)) and len(frames) < MAX_FRAMES:
-            frames.append(_frame(frame))
-    return threads
-
-
-def _thread(header: re.Match[str], frames: list[Frame]) -> ThreadStack:
-    innermost_first = tuple(reversed(frames))
+def _thread(header: re.Match[str], calls: list[re.Match[str]]) -> ThreadStack:
+    innermost_first = tuple(_frame(call) for call in reversed(calls))
     state = header["state"] or ""
     return ThreadStack(
         name="MainThread" if is_main(innermost_first) else header["name"] or "",
