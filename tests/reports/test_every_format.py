@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import watchdog.reports
 from watchdog.reports import REPORTS
 from watchdog.reports.markdown import MAX_BYTES
 from watchdog.reports.summary import PREFIX
+from watchdog.reports.wrapping import fitted_call, wrapped
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -170,3 +173,48 @@ def test_waiting_ranks_are_those_outside_of_the_culprits_group():
     report = json.loads(text("json", native_lora()))
 
     assert [group["ranks"] for group in report["waiting"]] == [[0, 1, 3]]
+
+
+def test_beside_a_confirmed_cause_one_that_is_only_possible_takes_one_line():
+    case = native_lora()
+    (first,) = case.diagnosis.causes
+    other = replace(first, rule="other-rule", confidence="possible", remedy="Do that.")
+    told = replace(case.diagnosis, causes=(first, other))
+
+    sure = REPORTS["terminal"].render(case.evidence, told, None)
+    unsure = REPORTS["terminal"].render(
+        case.evidence, replace(told, causes=(replace(first, confidence="likely"), other)), None
+    )
+
+    assert "possible (other-rule): Rank 2 reads 12 tensors" in " ".join(sure.split())
+    assert "Do that." not in sure
+    assert "Do that." in unsure
+
+
+def test_what_to_do_stands_before_what_speaks_for_it():
+    rendered = text("terminal", native_lora())
+
+    assert rendered.index("Remove --disable-weights-backuper") < rendered.index("rank 2 stands in")
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_no_path_is_broken_but_behind_a_slash(columns: int):
+    path = "megatron/core/dist_checkpointing/strategies/a_name_of_a_module_of_some_length.py:233"
+
+    lines = wrapped(f"at save ({path}) < load, then some more words", columns)
+
+    assert all(len(line) <= columns for line in lines if " " in line)
+    words = f"at save ({path}) < load, then some more words".split()
+    for line, following in pairwise(lines):
+        is_between_words = line.split()[-1] in words or following.split()[0] in words
+        assert line.endswith("/") or is_between_words
+    assert any("a_name_of_a_module_of_some_length.py:233" in line for line in lines)
+
+
+def test_a_call_of_a_stack_keeps_its_file_name_and_line_number_in_a_narrow_terminal():
+    line = "    broadcast (nemo_rl/models/policy/workers/dtensor_policy_worker_v2.py:1912)"
+
+    assert fitted_call(line, 60) == "    broadcast (…/workers/dtensor_policy_worker_v2.py:1912)"
+    assert fitted_call(line, 20) == "    broadcast (…/dtensor_policy_worker_v2.py:1912)"
+    assert fitted_call(line, 100) == line
+    assert fitted_call("Thread 1 (idle): no call at all", 10) == "Thread 1 (idle): no call at all"

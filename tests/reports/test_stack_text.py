@@ -156,7 +156,7 @@ def test_what_speaks_for_two_causes_is_told_once():
     ("doing", "where", "words"),
     [
         ("waiting in barrier", "barrier < update (a.py:3)", "waiting in barrier < update (a.py:3)"),
-        ("on device (sync)", "sync < f", "on device sync < f"),
+        ("on device (sync)", "sync < f", "on device: sync < f"),
         ("idle (loop)", "recv < g", "idle (loop), recv < g"),
         ("dead", "", "dead"),
     ],

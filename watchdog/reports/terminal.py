@@ -81,7 +81,7 @@ def _facts(
     if len(merged) > _LIMITS.entries:
         yield "", f"and {len(merged) - _LIMITS.entries} more places"
     yield "reason", wording.new_reason(verdict)
-    yield "progress", verdict.progress
+    yield "progress", wording.new_progress(verdict)
     yield "stall", wording.stall_words(evidence.stall) if evidence.stall else ""
     yield "silent", ranks_label(verdict.unaccounted)
     yield "incident", incident.id if incident else ""
@@ -91,10 +91,14 @@ def _print_causes(page: _Page, diagnosis: Diagnosis) -> None:
     if not diagnosis.causes and diagnosis.verdict.state != "healthy":
         page.heading("Why")
         page.line(f"No cause named: {wording.no_cause_words(diagnosis)}.")
-    told = wording.new_supports(diagnosis.causes[: _LIMITS.entries])
-    for index, (cause, supports) in enumerate(told):
+    causes = diagnosis.causes[: _LIMITS.entries]
+    for index, (cause, supports) in enumerate(wording.new_supports(causes)):
         page.heading("Why" if index == 0 else "Also fits")
-        page.line(f"{wording.cause_label(cause)} ({cause.rule})", _style_of(cause))
+        name = f"{wording.cause_label(cause)} ({cause.rule})"
+        if index and cause.confidence == "possible" and causes[0].confidence == "confirmed":
+            page.line(f"{name}: {cause.summary}")  # there is no question any more
+            continue
+        page.line(name, _style_of(cause))
         page.line(cause.summary)
         # Who was just woken reads this far: what to do comes before what speaks for it.
         page.facts([("do", cause.remedy)])

@@ -106,6 +106,12 @@ def new_reason(verdict: Verdict) -> str:
     return verdict.reason if is_telling or 3 * len(new) > len(words) else ""
 
 
+def new_progress(verdict: Verdict) -> str:
+    """How fast it goes, "" where what is said of the culprits says it already."""
+    told = verdict.progress.rstrip(".")
+    return "" if any(told in culprit.why for culprit in verdict.culprits) else verdict.progress
+
+
 def _words(text: str) -> list[str]:
     words = (word.strip("./:") for word in re.findall(r"[\w./:-]+", text.lower()))
     return [word for word in words if word and word not in _FILLING]
@@ -165,9 +171,10 @@ def _at_place(doing: str, where: str) -> str:
     told = doing[doing.find("(") + 1 : -1] if doing.endswith(")") else ""
     if told and where.startswith(f"{told}, "):
         return f"{doing}{where.removeprefix(told)}"
-    if first and doing.endswith((f" {first}", f" ({first})")):
-        before = doing.removesuffix(first).removesuffix(f"({first})")
-        return f"{before}{where}"
+    if first and doing.endswith(f" {first}"):
+        return doing.removesuffix(first) + where
+    if first and told == first:
+        return f"{doing.removesuffix(f' ({first})')}: {where}"
     return f"{doing}, {where}" if where else doing
 
 

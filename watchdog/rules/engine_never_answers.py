@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchdog.findings import Finding, Refutation
+from watchdog.findings import Culprit, Finding, Refutation
 from watchdog.signs import crash, peers
 from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
@@ -77,5 +77,10 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         CAUSE_CLASS,
         "likely" if handler else "possible",
         f"{named[0].process} does not answer.",
-        [*(seen(situation, p) for p in callers[:3]), f"{named[0].process}: {named[0].why}"],
+        [*(seen(situation, p) for p in callers[:3]), _told(named[0])],
     )
+
+
+def _told(culprit: Culprit) -> str:
+    is_named = culprit.why.startswith(culprit.process)
+    return culprit.why if is_named else f"{culprit.process}: {culprit.why}"
