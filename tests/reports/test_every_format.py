@@ -12,6 +12,7 @@ import pytest
 from report_cases import CASES, Case, hostile, huge, native_lora
 
 import watchdog.reports
+from watchdog.findings import Group
 from watchdog.reports import REPORTS
 from watchdog.reports.markdown import MAX_BYTES
 from watchdog.reports.summary import PREFIX
@@ -218,3 +219,15 @@ def test_a_call_of_a_stack_keeps_its_file_name_and_line_number_in_a_narrow_termi
     assert fitted_call(line, 20) == "    broadcast (…/dtensor_policy_worker_v2.py:1912)"
     assert fitted_call(line, 100) == line
     assert fitted_call("Thread 1 (idle): no call at all", 10) == "Thread 1 (idle): no call at all"
+
+
+def test_of_those_who_wait_a_summary_names_ranks_before_engines():
+    case = native_lora()
+    engines = Group(tuple(f"engine {n}" for n in range(8)), (), "idle (server loop)")
+    verdict = replace(case.diagnosis.verdict, groups=(engines, *case.diagnosis.verdict.groups))
+
+    rendered = REPORTS["summary"].render(
+        case.evidence, replace(case.diagnosis, verdict=verdict), None
+    )
+
+    assert rendered.index("waiting  ranks 0-1, 3") < rendered.index("waiting  engines 0-7: idle")

@@ -337,7 +337,8 @@ class _Stalled:
                 break
             self._seams.sleep(min(left_s, 0.5))
         if not abort.is_still_stalled(self._context):
-            if is_first_to_say("went-on", self._folder.place):
+            # What the end of the other ranks broke off did not go on.
+            if not self._is_being_ended() and is_first_to_say("went-on", self._folder.place):
                 self._seams.notice(f"{self._stall} went on: who goes on is not ended")
             return
         why = "MILES_WATCHDOG_ABORT_AFTER"

@@ -69,7 +69,8 @@ def _cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str, int]]:
 
 
 def _others(diagnosis: Diagnosis) -> Iterator[tuple[str, str, int]]:
-    groups = wording.waiting_groups(diagnosis)
+    # Ranks first: engines that idle meanwhile are many, and nobody's question.
+    groups = sorted(wording.waiting_groups(diagnosis), key=lambda group: not group.ranks)
     for group in groups[:_MAX_GROUPS]:
         yield "waiting", f"{wording.group_label(group)}: {wording.group_words(group)}", 1
     if len(groups) > _MAX_GROUPS:

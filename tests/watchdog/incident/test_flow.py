@@ -263,3 +263,20 @@ def test_of_all_ranks_that_went_on_one_says_so(context, world):
 
     assert len([line for line in world.said if "went on" in line]) == 1
     assert world.ended == []
+
+
+def test_a_wait_that_the_end_of_the_others_broke_off_did_not_go_on(context, world, tmp_path):
+    local = tmp_path / "local"
+    local.mkdir()
+    settings = Settings(native="0", abort_after_s=600.0)
+    broken_off = dataclasses.replace(
+        context, settings=settings, blackbox=local / "0.blackbox", is_over=lambda: True
+    )
+    handle_stall(broken_off, seams=world.seams)
+    (local / "abort.json").write_text(json.dumps({"by": 1, "on_behalf_of": "rank 3"}))
+    world.said.clear()
+    (context.run_folder / "incidents" / context.incident_id / ".said-went-on").unlink()
+
+    handle_stall(broken_off, seams=world.seams)
+
+    assert [line for line in world.said if "went on" in line] == []
