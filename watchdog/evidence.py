@@ -18,6 +18,8 @@ SCHEMA_VERSION = 1
 Role = Literal["trainer", "engine", "engine_worker", "driver", "launcher", "other"]
 Origin = Literal["watchdog", "attach", "files"]
 ProcessStatus = Literal["running", "stopped", "uninterruptible", "zombie", "dead", "unknown"]
+NO_ANSWER = "no answer"
+"""So begins the `status_detail` of a process of which nobody could be asked."""
 Residency = Literal["resident", "backed_up", "paused_without_copy"]
 
 

@@ -10,9 +10,9 @@ from watchdog.section import phase, weight_sync
 
 EXPECTED = Expected(
     state="hung",
-    culprits=(("rank 2", "rank 3"),),
-    where=("node-1", "silent", "no answer", "barrier"),
-    cause=None,
+    culprits=("rank 2", "rank 3"),
+    where=("its host is silent",),
+    cause="other",
     ranks=4,
     releasable=False,
     needs=("netns",),

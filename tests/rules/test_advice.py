@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rules import cases_of_memory as memory
+from tests.rules.building import GLOO_BARRIER, live, rank
 from watchdog.diagnosis import diagnose
 from watchdog.diagnosis.policy import cautious
 from watchdog.findings import Confidence, Finding
@@ -80,3 +81,12 @@ def test_no_rule_ends_a_run_on_a_possibility(rule) -> None:
     remedy = cautious(_finding("possible", documentation(rule).what_to_do), ()).remedy
 
     assert not any(words in remedy.lower() for words in ("end it", "end the run", "kill -9"))
+
+
+def test_of_a_rank_that_aborted_nobody_is_sought_who_sent_the_signal() -> None:
+    aborted = rank(0, status="dead", status_detail="killed by signal 6 (SIGABRT)")
+
+    (cause, *_) = diagnose(live(aborted, rank(1, GLOO_BARRIER))).causes
+
+    assert cause.rule == "member-killed"
+    assert "standard error" in cause.remedy

@@ -15,6 +15,7 @@ from tests.rules import (
     cases_of_endings,
     cases_of_engines,
     cases_of_groups,
+    cases_of_hosts,
     cases_of_long_waits,
     cases_of_memory,
 )
@@ -28,6 +29,7 @@ _MODULES = (
     cases_of_groups,
     cases_of_crashes,
     cases_of_endings,
+    cases_of_hosts,
     cases_of_long_waits,
 )
 

@@ -12,7 +12,7 @@ from tests.rules.building import engine, files, flags, live, log, position, rank
 from watchdog.diagnosis import diagnose
 from watchdog.diagnosis.collect_next import collect_next
 from watchdog.diagnosis.policy import admitted, yielding
-from watchdog.evidence import ActivitySample, Mark, Socket
+from watchdog.evidence import ActivitySample, Mark, Position, Socket
 from watchdog.findings import Finding, Verdict
 from watchdog.rules import RULES
 from watchdog.serialization import evidence_from_json
@@ -46,6 +46,15 @@ def test_a_rank_of_a_live_job_that_is_not_heard_of_is_the_suspect() -> None:
     assert verdict.state == "hung"
     assert [c.rank for c in verdict.culprits] == [2]
     assert verdict.unaccounted == (2,)
+
+
+def test_a_rank_that_left_the_sync_by_an_exception_is_said_to_have() -> None:
+    ended = (Mark("section", "weight_sync", 8.0), Mark("section_end", "weight_sync", 7.0, "raised"))
+    left = rank(2, "flush (x.py:1)", position=Position("", history=ended))
+
+    verdict = diagnose(live(*in_barrier(0, 1), left)).verdict
+
+    assert verdict.culprits[0].why.endswith("after an exception ended its weight_sync")
 
 
 def test_rank_zero_in_a_call_is_legal_while_it_is_young() -> None:

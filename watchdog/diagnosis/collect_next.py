@@ -5,7 +5,8 @@ from __future__ import annotations
 from watchdog.evidence import Process
 from watchdog.findings import Finding, Verdict
 from watchdog.situation import Situation
-from watchdog.verdict.judgement import rank_range
+from watchdog.verdict.judgement import names_of, rank_range
+from watchdog.waits.process import is_unheard
 
 _ENGINE_WORDS = ("rollout", "sglang", "vllm", "colocate", "engine")
 
@@ -32,12 +33,11 @@ def collect_next(
             " `for p in $(pgrep -f 'ray::.*Train|torchrun"
             "|train'); do py-spy dump --native --pid $p; done`"
         )
-    asked += [
-        _second_look(situation, p)
-        for p in _suspects(situation, verdict)
-        if len(p.stacks) < 2 and p.pid
-    ]
-    asked += [_native(p) for p in _suspects(situation, verdict) if p.pid and not _has_native(p)]
+    unheard = tuple(p for p in _suspects(situation, verdict) if is_unheard(p))
+    asked += _look_at_hosts(unheard)
+    heard = [p for p in _suspects(situation, verdict) if p.pid and p not in unheard]
+    asked += [_second_look(situation, p) for p in heard if len(p.stacks) < 2]
+    asked += [_native(p) for p in heard if not _has_native(p)]
     if not situation.evidence.log_events:
         asked.append(
             "The logs of all ranks, engines and the driver, whole: the earliest error decides"
@@ -68,6 +68,16 @@ def _suspects(situation: Situation, verdict: Verdict) -> list[Process]:
     rank_0 = situation.trainer(0)
     suspects = named or ([rank_0] if rank_0 is not None else list(situation.trainers[:1]))
     return [process for process in suspects if situation.wait(process).kind != "dead"]
+
+
+def _look_at_hosts(unheard: tuple[Process, ...]) -> list[str]:
+    hosts = dict.fromkeys(process.host for process in unheard)
+    return [
+        f"What {names_of(tuple(p for p in unheard if p.host == host))} do:"
+        f" on {host or 'their hosts'} run `miles-watchdog attach --output DIR`,"
+        " then `miles-watchdog diagnose` on its folder and this one together"
+        for host in hosts
+    ]
 
 
 def _second_look(situation: Situation, process: Process) -> str:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from watchdog.evidence import Evidence, Gap, Process, Stall
+from watchdog.evidence import NO_ANSWER, Evidence, Gap, Process, Stall
 from watchdog.exchange import parcel, roster, silent_node
 from watchdog.exchange.board import Board, BoardError
 
@@ -171,7 +171,7 @@ class Meeting:
 
     def _lost(self, rank: int, why: str) -> Process:
         gap = Gap(f"evidence of rank {rank}", why)
-        detail = "no answer: its host could not be reached"
+        detail = f"{NO_ANSWER}: its host could not be reached"
         return Process(f"rank {rank}", "trainer", rank=rank, status_detail=detail, gaps=(gap,))
 
     def _merged(self, stand_in: Callable[[int], Process]) -> Evidence:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from watchdog.evidence import Collective, Gap, Position, Process
+from watchdog.evidence import NO_ANSWER, Collective, Gap, Position, Process
 from watchdog.exchange.board import Board
 from watchdog.serialization import from_data, to_data
 
@@ -79,7 +79,7 @@ def silent_rank(board: Board, rank: int, node: int | None, why: str) -> Process:
         why = f"{why}; its last state is not to be had: {error}"
     gap = Gap(f"evidence of rank {rank}", why, "look at its host")
     if state is None:
-        said = "no answer, and it never said where it was"
+        said = f"{NO_ANSWER}, and it never said where it was"
         return Process(f"rank {rank}", "trainer", rank=rank, status_detail=said, gaps=(gap,))
     ago_s = max(0.0, time.time() - state.said_at_s)
     return Process(
@@ -88,7 +88,7 @@ def silent_rank(board: Board, rank: int, node: int | None, why: str) -> Process:
         rank=rank,
         pid=state.pid,
         host=state.host,
-        status_detail=f"no answer from host {state.host}; last heard of {ago_s:.0f} s ago",
+        status_detail=f"{NO_ANSWER} from host {state.host}; last heard of {ago_s:.0f} s ago",
         position=aged(state.position, ago_s),
         identified_by="what its node wrote on the board",
         gaps=(gap,),

@@ -32,6 +32,12 @@ from watchdog.situation import Situation
 CAUSE_CLASS: Final = "oom_or_killed"
 IS_GENERAL: Final = True
 
+_OF_AN_ABORT: Final = (
+    "Read the last lines of its standard error: a process aborts by itself, and says why "
+    "(`terminate called after throwing`, an assertion, `NCCL watchdog`). `std::bad_alloc` is "
+    "memory that was refused, by `ulimit -v` or by the allocator."
+)
+
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
@@ -47,6 +53,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             f"{killed[0].key} was killed.",
             [f"{p.key}: {p.status_detail}" for p in killed],
             culprits=killed,
+            remedy=_OF_AN_ABORT if all("SIGABRT" in p.status_detail for p in killed) else "",
         )
     if not gone or situation.logs.errors:
         return None

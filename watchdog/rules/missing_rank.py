@@ -32,6 +32,7 @@ from watchdog.verdict import (
     duration,
     verdict_of,
 )
+from watchdog.verdict.silent_hosts import silent_hosts
 
 CAUSE_CLASS: Final = "rank_subset_collective"
 IS_GENERAL: Final = True
@@ -64,7 +65,12 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     if not peers.hung(situation):
         return None
     waiting = [p for p in peers.waiting(situation) if situation.wait(p).kind == "collective"]
-    absent = [p for p in peers.accused(situation) if situation.wait(p).kind not in _EXPLAINED]
+    silent = [p for processes in silent_hosts(situation).values() for p in processes]
+    absent = [
+        p
+        for p in peers.accused(situation)
+        if situation.wait(p).kind not in _EXPLAINED and p not in silent
+    ]
     gone = [
         c
         for c in verdict_of(situation).culprits

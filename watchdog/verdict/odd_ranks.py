@@ -108,10 +108,20 @@ def odd_rank(situation: Situation) -> Judgement | None:
     if kind in ("compute", "engine_step") and not (waiting and observed_to_last(situation)):
         return None
     culprits = tuple(
-        accused(situation, p, f"{name_of(p)} {_ALONE}: {phrase(situation.wait(p))}") for p in found
+        accused(situation, p, f"{name_of(p)} {_ALONE}: {_doing(situation, p)}") for p in found
     )
-    reason = f"{names_of(found)} {_ALONE}: {phrase(situation.wait(found[0]))}."
+    reason = f"{names_of(found)} {_ALONE}: {_doing(situation, found[0])}."
     return Judgement("hung", reason, culprits, _chain(situation, found))
+
+
+def _doing(situation: Situation, process: Process) -> str:
+    """What it does; and that it left the section of the others by an exception, where it did."""
+    text = phrase(situation.wait(process))
+    place = process.position
+    ends = [mark for mark in place.history if mark.kind == "section_end"] if place else []
+    if place is None or place.section or not ends or "raised" not in ends[-1].detail:
+        return text
+    return f"{text}, after an exception ended its {ends[-1].name}"
 
 
 def _chain(situation: Situation, found: tuple[Process, ...]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from watchdog.verdict import (
     odd_ranks,
     peers,
     progress,
+    silent_hosts,
     spoken,
 )
 from watchdog.verdict.groups import groups_of
@@ -41,6 +42,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     network.socket_nobody_binds,
     engines.stuck_engine,
     file_locks.stale_file_lock,
+    silent_hosts.silent_host,
     peers.lagging,
     peers.absent_from_store,
     odd_ranks.odd_rank,

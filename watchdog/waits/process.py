@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from watchdog.evidence import Collective, Frame, Process
+from watchdog.evidence import NO_ANSWER, Collective, Frame, Process
 from watchdog.waits import gil, kernel
 from watchdog.waits.patterns import WaitKind, own_frames, package_path
 from watchdog.waits.samples import WEAK, telling_sample
@@ -172,6 +172,9 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
         return replace(wait, kind="dead", operation=process.status_detail or process.status)
     if kernel.is_stopped(process):
         return replace(wait, kind="stopped", operation=process.status_detail or "stopped")
+    if is_unheard(process):
+        # Its position is what it last said: it may have gone on since, or be no more.
+        return replace(wait, kind="no_answer", operation=process.status_detail)
     fault = kernel.thread_in(process, kernel.USERFAULT_CHANNELS)
     if fault is None and _memory_is_paused(process, wait):
         fault = kernel.thread_in(process, kernel.SIGNAL_PAUSE_CHANNELS)
@@ -193,6 +196,11 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
     if told is None and open_collective(process) is None and _is_silent(process):
         return replace(wait, kind="no_answer", operation=process.status_detail or "no answer")
     return wait
+
+
+def is_unheard(process: Process) -> bool:
+    """Whether neither it nor anything else of its host could be asked about it."""
+    return process.status_detail.startswith(NO_ANSWER) and not process.stacks
 
 
 def _without_claim(wait: Wait, channel: str) -> Wait:
