@@ -167,3 +167,17 @@ def test_both_hosts_end_with_the_same_verdict(tmp_path):
         for report in reports
     )
     assert first == second
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+def test_an_order_to_end_reaches_the_ranks_of_the_other_host(tmp_path):
+    expected_of("rank_of_other_node_never_arrives")
+
+    # The rank that never arrives would stay for ever: its host has to hear of it.
+    with running(
+        "rank_of_other_node_never_arrives", tmp_path, STALL_AFTER=3, ABORT_AFTER=4
+    ) as program:
+        program.wait_until_ready()
+
+        assert program.process.wait(END_WITHIN_S) != 0

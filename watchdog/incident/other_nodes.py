@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Callable
@@ -103,7 +104,27 @@ def order_abort(context: StallContext, on_behalf_of: str) -> None:
     if not has_others(context):
         return
     with contextlib.suppress(BoardError):
-        boards(context)[0].put(ABORT, on_behalf_of.encode())
+        note = {"on_behalf_of": on_behalf_of, "at_s": time.time()}
+        boards(context)[0].put(ABORT, json.dumps(note).encode())
+
+
+def abort_ordered_by(board: Board, since_s: float) -> str | None:
+    """Whose watchdog on another node ends the job and for what; `None` where none does.
+
+    Args:
+        board: Where it would stand.
+        since_s: When the ranks of this node started (wall clock, s): a launcher that starts ranks
+            anew may keep the store, with the order that ended the ones before.
+
+    Raises:
+        BoardError: The board does not answer.
+    """
+    note = board.get(ABORT)
+    try:
+        order = json.loads(note or b"{}")
+        return str(order["on_behalf_of"]) if float(order["at_s"]) > since_s else None
+    except (ValueError, KeyError, TypeError):  # none, or written by another version
+        return None
 
 
 def _store(context: StallContext) -> StoreBoard | None:

@@ -18,7 +18,7 @@ from watchdog.exchange.store import StoreBoard, default_store_board
 from watchdog.incident import node_evidence
 from watchdog.incident.leader import Leadership
 from watchdog.incident.members import Member, members
-from watchdog.incident.other_nodes import ABORT, FOLDER
+from watchdog.incident.other_nodes import FOLDER, abort_ordered_by
 from watchdog.process_identity import ProcessIdentity
 from watchdog.sentinel import abort_order
 from watchdog.settings import Settings
@@ -113,9 +113,9 @@ class Correspondent:
                 return
 
     def _read(self, board: Board, node: int, now_s: float) -> None:
-        orderer = board.get(ABORT)
+        orderer = abort_ordered_by(board, self._identity().started_at_s)
         if orderer is not None:
-            abort_order.order(self._box.parent, (), orderer.decode(errors="replace"))
+            abort_order.order(self._box.parent, (), orderer)
         note = board.get(ASKED)
         if note is None:
             return

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ from boards import MemoryBoard
 from watchdog.exchange.board import BoardError, Together
 from watchdog.exchange.folder import FolderBoard
 from watchdog.exchange.store import StoreBoard
+from watchdog.incident.other_nodes import ABORT, abort_ordered_by
 
 
 @pytest.fixture(params=["folder", "store"])
@@ -95,3 +97,12 @@ def test_a_process_without_torch_has_no_store():
     )
 
     assert said.stdout == "None\n"
+
+
+def test_an_order_to_end_is_none_for_ranks_that_were_started_after_it():
+    board = MemoryBoard()
+    board.put(ABORT, json.dumps({"on_behalf_of": "rank 3", "at_s": 100.0}).encode())
+
+    assert abort_ordered_by(board, since_s=50.0) == "rank 3"
+    assert abort_ordered_by(board, since_s=150.0) is None
+    assert abort_ordered_by(MemoryBoard(), since_s=50.0) is None
