@@ -19,11 +19,10 @@ from typing import Any, TypeVar
 from watchdog.capture import bounded
 from watchdog.exchange import store_address
 from watchdog.exchange.board import BoardError
-from watchdog.exchange.store_address import StoreAddress
+from watchdog.exchange.store_address import StoreAddress, prefix_of
 
 T = TypeVar("T")
 
-_PREFIX = "miles-watchdog/"
 # torch is read from a disk that a busy job may keep busy.
 _IMPORT_WITHIN_S = 30.0
 
@@ -45,7 +44,7 @@ class StoreBoard:
         self.address = address
         self._store = store
         self._timeout_s = timeout_s
-        self._prefix = _PREFIX if address is None else address.prefix
+        self._prefix = prefix_of(os.environ) if address is None else address.prefix
 
     def put(self, key: str, value: bytes) -> None:
         """Write a note, or replace it in one step."""
@@ -135,7 +134,7 @@ def _address_of(store: Any) -> StoreAddress | None:
         store = store.underlying_store
     if not isinstance(store, sys.modules["torch.distributed"].TCPStore):
         return None
-    return StoreAddress(store.host, store.port, _PREFIX)
+    return StoreAddress(store.host, store.port, prefix_of(os.environ))
 
 
 def _connected(address: StoreAddress, timeout_s: float) -> StoreBoard:

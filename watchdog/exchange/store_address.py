@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,18 @@ class StoreAddress(NamedTuple):
     host: str
     port: int
     prefix: str
+
+
+def prefix_of(environ: Mapping[str, str]) -> str:
+    """What the watchdog's keys of this run begin with.
+
+    A launcher that starts ranks anew may keep the store, with what was asked and answered before.
+    torch keeps its own keys apart by the same number.
+
+    Args:
+        environ: Environment of a rank.
+    """
+    return f"miles-watchdog/attempt_{environ.get('TORCHELASTIC_RESTART_COUNT') or 0}/"
 
 
 def note(local: Path, address: StoreAddress) -> None:

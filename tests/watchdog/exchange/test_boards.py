@@ -89,6 +89,15 @@ def test_all_boards_gone_is_a_board_error_that_names_them():
         Together([dead]).get("state/0")
 
 
+def test_ranks_that_were_started_anew_do_not_read_what_stood_in_a_store_before(monkeypatch):
+    store = pytest.importorskip("torch.distributed").HashStore()
+    StoreBoard(store).put("asked", b"before")
+
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+
+    assert StoreBoard(store).get("asked") is None
+
+
 def test_a_process_without_torch_has_no_store():
     code = "from watchdog.exchange.store import default_store_board as b; print(b())"
 
