@@ -1,0 +1,219 @@
+"""What can go wrong around an incident: drawn from a seed, and done in earnest."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from _scheduled_job import POLL_S, Job
+from zygote import ENDS_THREAD, HOLD_THE_GIL
+
+WAYS = ("wait_in_barrier", "hold_the_gil", "never_arrives")
+_FIRST_SAMPLE_AFTER_S = 0.6
+_STALL_AFTER_S = 1.0
+# Whatever is waited for, a fault strikes at last.
+_STRIKES_WITHIN_S = 20.0
+
+
+def _after(seconds: float) -> Callable[[Job], bool]:
+    return lambda job: time.monotonic() > job.began_s + seconds
+
+
+MOMENTS: dict[str, Callable[[Job], bool]] = {
+    "at once": lambda job: True,
+    "first sample": _after(_FIRST_SAMPLE_AFTER_S),
+    "stall": _after(_STALL_AFTER_S),
+    "evidence written": lambda job: job.has("raw/rank-*.json"),
+    "leader locked": lambda job: job.has("leader-*.lock"),
+    "evidence.json": lambda job: job.has("evidence.json"),
+    "report being written": lambda job: job.has("report.md"),
+    "report written": lambda job: job.has("report.json"),
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that goes wrong.
+
+    Attributes:
+        name: Key of `FAULTS`.
+        moment: Key of `MOMENTS`.
+        delay_s: How long after that moment.
+        rank: Which rank, where it is a rank's.
+    """
+
+    name: str
+    moment: str
+    delay_s: float
+    rank: int
+
+    def __str__(self) -> str:
+        whose = f" {self.rank}" if self.name in OF_A_RANK else ""
+        return f"{self.name}{whose} at “{self.moment}” + {self.delay_s:.2f} s"
+
+    def strike(self, job: Job, disk: Disk) -> None:
+        """Wait for the moment, and do it."""
+        until_s = time.monotonic() + _STRIKES_WITHIN_S
+        is_there = MOMENTS[self.moment]
+        while not (is_there(job) or job.reports()) and time.monotonic() < until_s:
+            threading.Event().wait(POLL_S / 2)
+        threading.Event().wait(self.delay_s)
+        if self.name in OF_A_RANK:
+            job.strike(job.pids[self.rank], OF_A_RANK[self.name])
+        elif self.name in OF_ANOTHER:
+            whose, number = OF_ANOTHER[self.name]
+            if pid := whose(job):
+                job.strike(pid, number)
+        else:
+            OF_THE_DISK[self.name](job, disk)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A job and what goes wrong with it.
+
+    Attributes:
+        seed: What it was drawn from.
+        ways: How each rank hangs.
+        faults: In this order.
+    """
+
+    seed: int
+    ways: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+    def __str__(self) -> str:
+        return f"seed-{self.seed}: {', '.join(self.ways)}; {'; '.join(map(str, self.faults))}"
+
+    @property
+    def needs_disk(self) -> bool:
+        """Whether it takes a file system of its own."""
+        return any(fault.name.startswith("disk") for fault in self.faults)
+
+    def mutes(self, rank: int) -> bool:
+        """Whether no thread of this rank's watchdog runs in the end, though the process does."""
+        is_held = self._has(rank, ("hold the GIL of rank",))
+        return self.ways[rank] == "hold_the_gil" or is_held
+
+    def ends(self, rank: int, threads: Collection[str]) -> bool:
+        """Whether one of these threads of its watchdog is ended."""
+        return self._has(rank, {f"end {name} thread of rank" for name in threads})
+
+    def _has(self, rank: int, names: Collection[str]) -> bool:
+        return any(fault.rank == rank and fault.name in names for fault in self.faults)
+
+
+def schedule(seed: int) -> Schedule:
+    """The schedule of a seed, always the same."""
+    dice = random.Random(seed)
+    num_ranks = dice.choice((2, 3, 3))
+    ways = dice.choices(WAYS, (6, 1, 2), k=num_ranks)
+    # Somebody has to be in the sync, or nothing stalls.
+    ways[dice.randrange(num_ranks)] = "wait_in_barrier"
+    return Schedule(
+        seed,
+        tuple(ways),
+        tuple(
+            Fault(
+                name=dice.choice((*OF_A_RANK, *OF_ANOTHER, *OF_THE_DISK)),
+                moment=dice.choice(tuple(MOMENTS)),
+                delay_s=dice.choice((0.0, 0.02, 0.1, 0.5, dice.uniform(0.0, 4.0))),
+                rank=dice.randrange(num_ranks),
+            )
+            for _ in range(dice.choice((1, 1, 2, 2, 3)))
+        ),
+    )
+
+
+OF_A_RANK: dict[str, int] = {
+    "kill rank": signal.SIGKILL,
+    "stop rank": signal.SIGSTOP,
+    "hold the GIL of rank": HOLD_THE_GIL,
+    **{f"end {name} thread of rank": number for name, (number, _) in ENDS_THREAD.items()},
+}
+OF_ANOTHER: dict[str, tuple[Callable[[Job], int | None], int]] = {
+    "kill sentinel": (Job.sentinel, signal.SIGKILL),
+    "stop sentinel": (Job.sentinel, signal.SIGSTOP),
+    "kill leader": (Job.leader, signal.SIGKILL),
+    "stop leader": (Job.leader, signal.SIGSTOP),
+}
+
+
+class Disk:
+    """The folder of the runs, on a small file system of its own where one may be mounted."""
+
+    def __init__(self, folder: Path, *, is_own: bool) -> None:
+        self.folder = folder
+        folder.mkdir()
+        may_mount = is_own and os.getuid() == 0
+        self.is_there = may_mount and _mount("-t", "tmpfs", "-o", _SIZE, "none", str(folder))
+
+    def fill(self) -> None:
+        """Leave no room in it, down to the last page."""
+        with contextlib.suppress(OSError), open(self.folder / "filling", "ab", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+
+    def refuse(self) -> None:
+        """Let nobody write to it any more."""
+        # Refused while a file is open for writing: then there is a next time.
+        for _ in range(200):
+            if _mount("-o", "remount,ro", str(self.folder)):
+                return
+            threading.Event().wait(POLL_S / 2)
+
+    def remove(self) -> None:
+        """Take it away again."""
+        if self.is_there:
+            subprocess.run(["umount", "-l", str(self.folder)], timeout=60, check=True)
+
+
+_SIZE = "size=4m,nr_inodes=4000"
+
+
+def _mount(*arguments: str) -> bool:
+    done = subprocess.run(["mount", *arguments], capture_output=True, timeout=60, check=False)
+    return done.returncode == 0
+
+
+def _fill(job: Job, disk: Disk) -> None:
+    if disk.is_there:
+        disk.fill()
+
+
+def _refuse(job: Job, disk: Disk) -> None:
+    if disk.is_there:
+        disk.refuse()
+
+
+def _lose(job: Job, disk: Disk) -> None:
+    """Move the folder away: what is in it is kept for the test, and gone for the job."""
+    lost = job.folder / "lost"
+    lost.mkdir(exist_ok=True)
+    with contextlib.suppress(OSError):
+        job.incidents.rename(lost / f"incidents-{len(list(lost.iterdir()))}")
+
+
+def _replace(job: Job, disk: Disk) -> None:
+    """A file in its place: whatever is written from now on is refused."""
+    for _ in range(20):
+        _lose(job, disk)
+        with contextlib.suppress(OSError):
+            job.incidents.touch(exist_ok=False)
+            return
+
+
+OF_THE_DISK: dict[str, Callable[[Job, Disk], None]] = {
+    "disk full": _fill,
+    "disk read-only": _refuse,
+    "incidents lost": _lose,
+    "incidents replaced by a file": _replace,
+}

@@ -1,0 +1,212 @@
+"""A job of ranks without torch that hangs, and all that can be seen of it from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from watchdog.capture import proc
+from watchdog.node.duties import sentinel_pid
+from watchdog.run import dead_runs
+
+_RUN = "schedule-{}"
+_SHARED_MEMORY = Path("/dev/shm")
+POLL_S = 0.02
+READY_WITHIN_S = 60.0
+END_WITHIN_S = 60.0
+
+
+class TooLateError(AssertionError):
+    """What was waited for did not come in time."""
+
+
+def wait_for(what: str, is_so: Callable[[], object], within_s: float, poll_s: float = POLL_S):
+    """Look again and again until it is so, no longer than so many seconds."""
+    deadline_s = time.monotonic() + within_s
+    while not is_so():
+        if time.monotonic() > deadline_s:
+            raise TooLateError(f"{what}: not within {within_s:g} s")
+        threading.Event().wait(poll_s)
+
+
+class Zygote:
+    """The process that all jobs are forked from."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        environment = {
+            # A watch over the test process itself would make these ranks its children.
+            **{name: text for name, text in os.environ.items() if "MILES_WATCHDOG" not in name},
+            "MILES_WATCHDOG": "1",
+            "MILES_WATCHDOG_RUN": _RUN.format("0" * 8),
+            "MILES_WATCHDOG_STALL_AFTER": "1",
+            "WORLD_SIZE": "0",
+            "RANK": "0",
+            "LOCAL_RANK": "0",
+        }
+        program = Path(__file__).with_name("zygote.py")
+        self._process = subprocess.Popen(
+            [sys.executable, str(program)], stdin=subprocess.PIPE, text=True, env=environment
+        )
+
+    def start(self, folder: Path, ways: list[str], **settings: str) -> Job:
+        """Start a job and wait until each of its ranks is where it hangs."""
+        assert self._process.stdin is not None
+        with self._lock:
+            run = _RUN.format(secrets.token_hex(4))
+            order = {"run": run, "folder": str(folder), "ways": ways, "settings": settings}
+            self._process.stdin.write(json.dumps(order) + "\n")
+            self._process.stdin.flush()
+        return Job(run, folder, ways, Path(settings["MILES_WATCHDOG_DIR"]) / run)
+
+    def end(self) -> None:
+        """End it, and with it whatever of its jobs is left."""
+        self._process.kill()
+        self._process.communicate(timeout=20)
+
+
+class Job:
+    """One job.
+
+    Attributes:
+        run: Name of the run, unlike any other's.
+        folder: What it says, and its temporary files, are below.
+        ways: How each rank hangs.
+        run_folder: `<dir>/<run>`.
+    """
+
+    def __init__(self, run: str, folder: Path, ways: list[str], run_folder: Path) -> None:
+        self.run, self.folder, self.ways, self.run_folder = run, folder, ways, run_folder
+        started = folder / "ranks.json"
+        wait_for(f"ranks of {run}", started.exists, READY_WITHIN_S)
+        self.began_s = time.monotonic()
+        self.pids: list[int] = json.loads(started.read_text())
+        # A number may be another process's by the time that a fault strikes it.
+        self._descriptors = {pid: os.pidfd_open(pid) for pid in self.pids}
+        self._stopped: set[int] = set()
+
+    @property
+    def incidents(self) -> Path:
+        """Folder of its incidents."""
+        return self.run_folder / "incidents"
+
+    @property
+    def local(self) -> Path | None:
+        """Folder of its black boxes."""
+        return next(_SHARED_MEMORY.glob(f"miles-watchdog-*/{self.run}.*"), None)
+
+    def sentinel(self) -> int | None:
+        """Process id of its sentinel, `None` where there is none."""
+        return None if self.local is None else sentinel_pid(self.local)
+
+    def leader(self) -> int | None:
+        """Process id of whoever writes the report, `None` where nobody does."""
+        held = _holders_of_locks()
+        for lock in self._in_incidents("leader-*.lock"):
+            with contextlib.suppress(OSError):
+                if holder := held.get(lock.stat().st_ino):
+                    return holder
+        return None
+
+    def reports(self) -> list[Path]:
+        """All of its reports, wherever they lie."""
+        return list(self._in_incidents("report.json"))
+
+    def has(self, pattern: str) -> bool:
+        """Whether an incident has such a file."""
+        return next(self._in_incidents(pattern), None) is not None
+
+    def said(self) -> str:
+        """What its processes said on standard error."""
+        return (self.folder / "stderr").read_text(errors="replace")
+
+    def strike(self, pid: int, number: int) -> None:
+        """Send a signal to a process of the job, if it is there."""
+        if number == signal.SIGSTOP:
+            self._stopped.add(pid)
+        with contextlib.suppress(ProcessLookupError):
+            if pid in self._descriptors:
+                signal.pidfd_send_signal(self._descriptors[pid], number)
+            elif pid in self.processes():
+                os.kill(pid, number)
+
+    def state(self, rank: int) -> str:
+        """State of a rank as the kernel calls it: `S`, `T`; "" where it has ended."""
+        pid = self.pids[rank]
+        has_ended = select.select([self._descriptors[pid]], [], [], 0)[0]
+        return "" if has_ended else proc.state(pid)
+
+    def has_running_sentinel(self) -> bool:
+        """Whether there is a sentinel, and nobody stopped it."""
+        pid = self.sentinel()
+        return pid is not None and proc.state(pid) not in ("", "T")
+
+    def processes(self) -> dict[int, str]:
+        """Command lines of its processes that run, by pid."""
+        mark = f"MILES_WATCHDOG_RUN={self.run}".encode()
+        found = {}
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if mark in (path / "environ").read_bytes().split(b"\0"):
+                    line = (path / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found[int(path.name)] = line.decode(errors="replace")
+        return found
+
+    def end(self) -> None:
+        """Kill its ranks; then nothing of it must be left, or `TooLateError` says what."""
+        for pid in self._stopped - set(self.pids):
+            # Nobody is left that would take over from a sentinel that is stopped.
+            self.strike(pid, signal.SIGCONT)
+        for pid in self.pids:
+            self.strike(pid, signal.SIGKILL)
+        for descriptor in self._descriptors.values():
+            select.select([descriptor], [], [], END_WITHIN_S)
+            os.close(descriptor)
+        try:
+            wait_for("", lambda: not self.processes(), END_WITHIN_S, 0.2)
+        except TooLateError:
+            left = self.processes()
+            for pid in left:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            raise TooLateError(f"still there {END_WITHIN_S:g} s after the ranks: {left}") from None
+
+    def left_in_memory(self) -> list[str]:
+        """Its files in shared memory, once the next run on this host has started."""
+        if self.local is not None:
+            dead_runs.settle(self.local.parent)
+        return [] if self.local is None else [str(path) for path in self.local.iterdir()] or ["/"]
+
+    def left_among_temporary_files(self) -> list[str]:
+        """Its files in the folder for temporary ones, but for reports in the substitute."""
+        shared = Path(tempfile.gettempdir()).glob(f"*{self.run}*")
+        own = (self.folder / "tmp").glob("*")
+        return [str(path) for path in [*shared, *own] if not _is_substitute(path)]
+
+    def _in_incidents(self, pattern: str) -> Iterator[Path]:
+        for places in ("runs/*/incidents", "lost/*", "tmp/miles-watchdog-*/*/incidents"):
+            yield from self.folder.glob(f"{places}/*/{pattern}")
+
+
+def _is_substitute(path: Path) -> bool:
+    return path.name == f"miles-watchdog-{os.getuid()}"
+
+
+def _holders_of_locks() -> dict[int, int]:
+    found = {}
+    for line in Path("/proc/locks").read_text().splitlines():
+        words = line.split()
+        if words[1] == "FLOCK":
+            found[int(words[5].rpartition(":")[2])] = int(words[4])
+    return found
