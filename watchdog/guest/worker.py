@@ -11,6 +11,7 @@ from watchdog.guest.notices import notice_once
 from watchdog.guest.own_threads import mark_this_thread
 
 THREAD_NAME = "weight-sync-watchdog-incident"
+_MAX_THREADS = 3
 
 
 class IncidentWorker:
@@ -23,14 +24,32 @@ class IncidentWorker:
     def __init__(self, name: str = THREAD_NAME) -> None:
         self._name = name
         self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._in_hand: Callable[[], None] | None = None
         self._thread: threading.Thread | None = None
+        self._num_threads = 0
 
     def submit(self, task: Callable[[], None]) -> None:
         """Run the task soon. What it raises is reported once and goes no further."""
         self._tasks.put(task)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-            self._thread.start()
+            self._start()
+        else:
+            self.keep()
+
+    def keep(self) -> bool:
+        """Replace the thread if it has died; the task in which that happened begins anew.
+
+        What ends a thread is no `Exception`: an exit that the host raises in all threads it finds.
+
+        Returns:
+            Whether tasks are run. A thread that dies again and again is not replaced for ever.
+        """
+        if self._thread is None or self._thread.is_alive():
+            return True
+        if self._num_threads == _MAX_THREADS:
+            return False
+        self._start()
+        return True
 
     def stop(self, timeout_s: float) -> None:
         """Let the tasks finish, no longer than `timeout_s`."""
@@ -38,10 +57,22 @@ class IncidentWorker:
             self._tasks.put(None)
             self._thread.join(timeout_s)
 
+    def _start(self) -> None:
+        self._num_threads += 1
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread.start()
+
     def _run(self) -> None:
         mark_this_thread()
-        while (task := self._tasks.get()) is not None:
+        while (task := self._next()) is not None:
             run_guarded(task)
+            self._in_hand = None
+
+    def _next(self) -> Callable[[], None] | None:
+        # The task that the last thread died in comes first.
+        if self._in_hand is None:
+            self._in_hand = self._tasks.get()
+        return self._in_hand
 
 
 def run_guarded(task: Callable[[], None]) -> None:

@@ -79,7 +79,7 @@ class Member:
         if self.heartbeat_age_s > SILENT_AFTER_S:
             return (
                 f"its watchdog thread has not run for {self.heartbeat_age_s:.0f} s: "
-                "a thread of it holds the GIL, or the process gets no CPU"
+                "a thread of it holds the GIL, the process gets no CPU, or that thread has died"
             )
         return self._why_elsewhere(section, index)
 

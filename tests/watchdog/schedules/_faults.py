@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import signal
@@ -59,6 +60,11 @@ class Fault:
         whose = f" {self.rank}" if self.name in OF_A_RANK else ""
         return f"{self.name}{whose} at “{self.moment}” + {self.delay_s:.2f} s"
 
+    @property
+    def is_early(self) -> bool:
+        """Whether it comes before the first sample."""
+        return self.moment == "at once" and self.delay_s <= 0.1
+
     def strike(self, job: Job, disk: Disk) -> None:
         """Wait for the moment, and do it."""
         until_s = time.monotonic() + _STRIKES_WITHIN_S
@@ -84,19 +90,31 @@ class Schedule:
         seed: What it was drawn from.
         ways: How each rank hangs.
         faults: In this order.
+        has_no_other_disk: Whether the folder for temporary files, where a report goes that the
+            run folder refuses, lies on the same disk.
     """
 
     seed: int
     ways: tuple[str, ...]
     faults: tuple[Fault, ...]
+    has_no_other_disk: bool
 
     def __str__(self) -> str:
-        return f"seed-{self.seed}: {', '.join(self.ways)}; {'; '.join(map(str, self.faults))}"
+        disk = "; no other disk" if self.has_no_other_disk else ""
+        faults = "; ".join(map(str, self.faults))
+        return f"seed-{self.seed}: {', '.join(self.ways)}; {faults}{disk}"
 
     @property
     def needs_disk(self) -> bool:
         """Whether it takes a file system of its own."""
         return any(fault.name.startswith("disk") for fault in self.faults)
+
+    def early_fate(self, rank: int) -> str:
+        """What a report calls a rank that was struck before there was anything to see, else ""."""
+        first = itertools.takewhile(lambda fault: fault.is_early, self.faults)
+        early = [fault.name for fault in first if fault.rank == rank]
+        fates = {"kill rank": "dead", "stop rank": "stopped"}
+        return next((fate for name, fate in fates.items() if name in early), "")
 
     def mutes(self, rank: int) -> bool:
         """Whether no thread of this rank's watchdog runs in the end, though the process does."""
@@ -118,18 +136,17 @@ def schedule(seed: int) -> Schedule:
     ways = dice.choices(WAYS, (6, 1, 2), k=num_ranks)
     # Somebody has to be in the sync, or nothing stalls.
     ways[dice.randrange(num_ranks)] = "wait_in_barrier"
-    return Schedule(
-        seed,
-        tuple(ways),
-        tuple(
-            Fault(
-                name=dice.choice((*OF_A_RANK, *OF_ANOTHER, *OF_THE_DISK)),
-                moment=dice.choice(tuple(MOMENTS)),
-                delay_s=dice.choice((0.0, 0.02, 0.1, 0.5, dice.uniform(0.0, 4.0))),
-                rank=dice.randrange(num_ranks),
-            )
-            for _ in range(dice.choice((1, 1, 2, 2, 3)))
-        ),
+    faults = tuple(_drawn_fault(dice, num_ranks) for _ in range(dice.choice((1, 1, 2, 2, 3))))
+    is_full = any(fault.name in ("disk full", "disk read-only") for fault in faults)
+    return Schedule(seed, tuple(ways), faults, is_full and dice.random() < 0.3)
+
+
+def _drawn_fault(dice: random.Random, num_ranks: int) -> Fault:
+    return Fault(
+        name=dice.choice((*OF_A_RANK, *OF_ANOTHER, *OF_THE_DISK)),
+        moment=dice.choice(tuple(MOMENTS)),
+        delay_s=dice.choice((0.0, 0.02, 0.1, 0.5, dice.uniform(0.0, 4.0))),
+        rank=dice.randrange(num_ranks),
     )
 
 

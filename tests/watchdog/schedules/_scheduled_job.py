@@ -95,6 +95,7 @@ class Job:
         # A number may be another process's by the time that a fault strikes it.
         self._descriptors = {pid: os.pidfd_open(pid) for pid in self.pids}
         self._stopped: set[int] = set()
+        self._killed: set[int] = set()
 
     @property
     def incidents(self) -> Path:
@@ -135,6 +136,8 @@ class Job:
         """Send a signal to a process of the job, if it is there."""
         if number == signal.SIGSTOP:
             self._stopped.add(pid)
+        if number == signal.SIGKILL:
+            self._killed.add(pid)
         with contextlib.suppress(ProcessLookupError):
             if pid in self._descriptors:
                 signal.pidfd_send_signal(self._descriptors[pid], number)
@@ -146,6 +149,13 @@ class Job:
         pid = self.pids[rank]
         has_ended = select.select([self._descriptors[pid]], [], [], 0)[0]
         return "" if has_ended else proc.state(pid)
+
+    def ended_unexpectedly(self) -> list[int]:
+        """Ranks that ended though nobody killed them."""
+        ranks = range(len(self.pids))
+        return [
+            rank for rank in ranks if not self.state(rank) and self.pids[rank] not in self._killed
+        ]
 
     def has_running_sentinel(self) -> bool:
         """Whether there is a sentinel, and nobody stopped it."""
@@ -195,7 +205,8 @@ class Job:
         return [str(path) for path in [*shared, *own] if not _is_substitute(path)]
 
     def _in_incidents(self, pattern: str) -> Iterator[Path]:
-        for places in ("runs/*/incidents", "lost/*", "tmp/miles-watchdog-*/*/incidents"):
+        substitutes = ("tmp/miles-watchdog-*/*/incidents", "runs/miles-watchdog-*/*/incidents")
+        for places in ("runs/*/incidents", "lost/*", *substitutes):
             yield from self.folder.glob(f"{places}/*/{pattern}")
 
 
