@@ -57,8 +57,8 @@ class Fault:
     rank: int
 
     def __str__(self) -> str:
-        whose = f" {self.rank}" if self.name in OF_A_RANK else ""
-        return f"{self.name}{whose} at “{self.moment}” + {self.delay_s:.2f} s"
+        whose = "" if self.name in OF_A_RANK else " on the node of rank"
+        return f"{self.name}{whose} {self.rank} at “{self.moment}” + {self.delay_s:.2f} s"
 
     @property
     def is_early(self) -> bool:
@@ -76,10 +76,10 @@ class Fault:
             job.strike(job.pids[self.rank], OF_A_RANK[self.name])
         elif self.name in OF_ANOTHER:
             whose, number = OF_ANOTHER[self.name]
-            if pid := whose(job):
+            if pid := whose(job, self.rank):
                 job.strike(pid, number)
         else:
-            OF_THE_DISK[self.name](job, disk)
+            OF_THE_DISK[self.name](job, disk, self.rank)
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ class Schedule:
     Attributes:
         seed: What it was drawn from.
         ways: How each rank hangs.
+        nodes: Where each rank is.
+        native: `MILES_WATCHDOG_NATIVE`; reading native frames costs most of the CPU time.
         faults: In this order.
         has_no_other_disk: Whether the folder for temporary files, where a report goes that the
             run folder refuses, lies on the same disk.
@@ -96,13 +98,16 @@ class Schedule:
 
     seed: int
     ways: tuple[str, ...]
+    nodes: tuple[int, ...]
+    native: str
     faults: tuple[Fault, ...]
     has_no_other_disk: bool
 
     def __str__(self) -> str:
         disk = "; no other disk" if self.has_no_other_disk else ""
         faults = "; ".join(map(str, self.faults))
-        return f"seed-{self.seed}: {', '.join(self.ways)}; {faults}{disk}"
+        ranks = ", ".join(f"{w} ({n})" for n, w in zip(self.nodes, self.ways, strict=True))
+        return f"seed-{self.seed}: {ranks}; {faults}{disk}"
 
     @property
     def needs_disk(self) -> bool:
@@ -129,16 +134,30 @@ class Schedule:
         return any(fault.rank == rank and fault.name in names for fault in self.faults)
 
 
-def schedule(seed: int) -> Schedule:
-    """The schedule of a seed, always the same."""
-    dice = random.Random(seed)
-    num_ranks = dice.choice((2, 3, 3))
-    ways = dice.choices(WAYS, (6, 1, 2), k=num_ranks)
+def schedule(seed: int, *, num_nodes: int = 1) -> Schedule:
+    """The schedule of a seed, always the same.
+
+    Args:
+        seed: Any number.
+        num_nodes: With one, two or three ranks in all; with more, one or two each.
+    """
+    dice = random.Random(f"{num_nodes}:{seed}")
+    nodes = dice.choice(((0, 0), (0, 0, 0), (0, 0, 0)))
+    if num_nodes > 1:
+        nodes = tuple(sorted([*range(num_nodes), *dice.sample(range(num_nodes), 1)]))
+    ways = dice.choices(WAYS, (6, 1, 2), k=len(nodes))
     # Somebody has to be in the sync, or nothing stalls.
-    ways[dice.randrange(num_ranks)] = "wait_in_barrier"
-    faults = tuple(_drawn_fault(dice, num_ranks) for _ in range(dice.choice((1, 1, 2, 2, 3))))
-    is_full = any(fault.name in ("disk full", "disk read-only") for fault in faults)
-    return Schedule(seed, tuple(ways), faults, is_full and dice.random() < 0.3)
+    ways[dice.randrange(len(nodes))] = "wait_in_barrier"
+    faults = tuple(_drawn_fault(dice, len(nodes)) for _ in range(dice.choice((1, 1, 2, 2, 3))))
+    is_full = any(fault.name.startswith("disk") for fault in faults)
+    return Schedule(
+        seed=seed,
+        ways=tuple(ways),
+        nodes=nodes,
+        native="auto" if num_nodes == 1 and dice.random() < 0.2 else "0",
+        faults=faults,
+        has_no_other_disk=is_full and dice.random() < 0.3,
+    )
 
 
 def _drawn_fault(dice: random.Random, num_ranks: int) -> Fault:
@@ -156,7 +175,7 @@ OF_A_RANK: dict[str, int] = {
     "hold the GIL of rank": HOLD_THE_GIL,
     **{f"end {name} thread of rank": number for name, (number, _) in ENDS_THREAD.items()},
 }
-OF_ANOTHER: dict[str, tuple[Callable[[Job], int | None], int]] = {
+OF_ANOTHER: dict[str, tuple[Callable[[Job, int], int | None], int]] = {
     "kill sentinel": (Job.sentinel, signal.SIGKILL),
     "stop sentinel": (Job.sentinel, signal.SIGSTOP),
     "kill leader": (Job.leader, signal.SIGKILL),
@@ -175,7 +194,7 @@ class Disk:
 
     def fill(self) -> None:
         """Leave no room in it, down to the last page."""
-        with contextlib.suppress(OSError), open(self.folder / "filling", "ab", buffering=0) as file:
+        with contextlib.suppress(OSError), open(self.folder / _FILLING, "ab", buffering=0) as file:
             while True:
                 file.write(bytes(4096))
 
@@ -187,12 +206,19 @@ class Disk:
                 return
             threading.Event().wait(POLL_S / 2)
 
+    def recover(self) -> None:
+        """Take files again."""
+        if self.is_there:
+            _mount("-o", "remount,rw", str(self.folder))
+            (self.folder / _FILLING).unlink(missing_ok=True)
+
     def remove(self) -> None:
         """Take it away again."""
         if self.is_there:
             subprocess.run(["umount", "-l", str(self.folder)], timeout=60, check=True)
 
 
+_FILLING = "filling"
 _SIZE = "size=4m,nr_inodes=4000"
 
 
@@ -201,34 +227,35 @@ def _mount(*arguments: str) -> bool:
     return done.returncode == 0
 
 
-def _fill(job: Job, disk: Disk) -> None:
+def _fill(job: Job, disk: Disk, rank: int) -> None:
     if disk.is_there:
         disk.fill()
 
 
-def _refuse(job: Job, disk: Disk) -> None:
+def _refuse(job: Job, disk: Disk, rank: int) -> None:
     if disk.is_there:
         disk.refuse()
 
 
-def _lose(job: Job, disk: Disk) -> None:
+def _lose(job: Job, disk: Disk, rank: int) -> None:
     """Move the folder away: what is in it is kept for the test, and gone for the job."""
-    lost = job.folder / "lost"
-    lost.mkdir(exist_ok=True)
+    run = job.run_folder(rank)
+    lost = disk.folder / "lost"
     with contextlib.suppress(OSError):
-        job.incidents.rename(lost / f"incidents-{len(list(lost.iterdir()))}")
+        lost.mkdir(exist_ok=True)
+        (run / "incidents").rename(lost / f"{run.name}-{len(list(lost.iterdir()))}")
 
 
-def _replace(job: Job, disk: Disk) -> None:
+def _replace(job: Job, disk: Disk, rank: int) -> None:
     """A file in its place: whatever is written from now on is refused."""
     for _ in range(20):
-        _lose(job, disk)
+        _lose(job, disk, rank)
         with contextlib.suppress(OSError):
-            job.incidents.touch(exist_ok=False)
+            (job.run_folder(rank) / "incidents").touch(exist_ok=False)
             return
 
 
-OF_THE_DISK: dict[str, Callable[[Job, Disk], None]] = {
+OF_THE_DISK: dict[str, Callable[[Job, Disk, int], None]] = {
     "disk full": _fill,
     "disk read-only": _refuse,
     "incidents lost": _lose,

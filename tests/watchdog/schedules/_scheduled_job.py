@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from watchdog.capture import proc
@@ -23,7 +23,7 @@ from watchdog.run import dead_runs
 _RUN = "schedule-{}"
 _SHARED_MEMORY = Path("/dev/shm")
 POLL_S = 0.02
-READY_WITHIN_S = 60.0
+READY_WITHIN_S = 120.0
 END_WITHIN_S = 60.0
 
 
@@ -41,13 +41,18 @@ def wait_for(what: str, is_so: Callable[[], object], within_s: float, poll_s: fl
 
 
 class Zygote:
-    """The process that all jobs are forked from."""
+    """The process that all jobs are forked from.
 
-    def __init__(self) -> None:
+    Args:
+        with_torch: Whether the ranks of a job are a process group.
+    """
+
+    def __init__(self, *, with_torch: bool = False) -> None:
         self._lock = threading.Lock()
         environment = {
             # A watch over the test process itself would make these ranks its children.
             **{name: text for name, text in os.environ.items() if "MILES_WATCHDOG" not in name},
+            "OMP_NUM_THREADS": "1",
             "MILES_WATCHDOG": "1",
             "MILES_WATCHDOG_RUN": _RUN.format("0" * 8),
             "MILES_WATCHDOG_STALL_AFTER": "1",
@@ -56,19 +61,29 @@ class Zygote:
             "LOCAL_RANK": "0",
         }
         program = Path(__file__).with_name("zygote.py")
-        self._process = subprocess.Popen(
-            [sys.executable, str(program)], stdin=subprocess.PIPE, text=True, env=environment
-        )
+        command = [sys.executable, str(program), *(["--torch"] if with_torch else [])]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env=environment)
 
-    def start(self, folder: Path, ways: list[str], **settings: str) -> Job:
-        """Start a job and wait until each of its ranks is where it hangs."""
+    def start(
+        self, folder: Path, ways: Sequence[str], nodes: Sequence[int], **settings: str
+    ) -> Job:
+        """Start a job and wait until each of its ranks is where it hangs.
+
+        Args:
+            folder: Of this job alone.
+            ways: How each rank hangs.
+            nodes: Node of each rank.
+            settings: Environment variables.
+        """
+        run = _RUN.format(secrets.token_hex(4))
+        order = {
+            "run": run, "folder": str(folder), "ways": ways, "nodes": nodes, "settings": settings
+        }  # fmt: skip
         assert self._process.stdin is not None
         with self._lock:
-            run = _RUN.format(secrets.token_hex(4))
-            order = {"run": run, "folder": str(folder), "ways": ways, "settings": settings}
             self._process.stdin.write(json.dumps(order) + "\n")
             self._process.stdin.flush()
-        return Job(run, folder, ways, Path(settings["MILES_WATCHDOG_DIR"]) / run)
+        return Job(run, folder, nodes)
 
     def end(self) -> None:
         """End it, and with it whatever of its jobs is left."""
@@ -80,14 +95,14 @@ class Job:
     """One job.
 
     Attributes:
-        run: Name of the run, unlike any other's.
         folder: What it says, and its temporary files, are below.
-        ways: How each rank hangs.
-        run_folder: `<dir>/<run>`.
+        began_s: When its last rank had come to where it hangs (monotonic, s).
+        pids: Of its ranks.
     """
 
-    def __init__(self, run: str, folder: Path, ways: list[str], run_folder: Path) -> None:
-        self.run, self.folder, self.ways, self.run_folder = run, folder, ways, run_folder
+    def __init__(self, run: str, folder: Path, nodes: Sequence[int]) -> None:
+        # The last character is the node's.
+        self._run, self.folder, self._nodes = run[:-1], folder, nodes
         started = folder / "ranks.json"
         wait_for(f"ranks of {run}", started.exists, READY_WITHIN_S)
         self.began_s = time.monotonic()
@@ -97,32 +112,32 @@ class Job:
         self._stopped: set[int] = set()
         self._killed: set[int] = set()
 
-    @property
-    def incidents(self) -> Path:
-        """Folder of its incidents."""
-        return self.run_folder / "incidents"
+    def run_folder(self, rank: int) -> Path:
+        """`<dir>/<run>` of a rank's node."""
+        node = self._nodes[rank]
+        return self.folder / f"runs/node-{node}/{self._run}{node}"
 
-    @property
-    def local(self) -> Path | None:
-        """Folder of its black boxes."""
-        return next(_SHARED_MEMORY.glob(f"miles-watchdog-*/{self.run}.*"), None)
+    def local(self, rank: int) -> Path | None:
+        """Folder of the black boxes of a rank's node."""
+        return next(self._in_memory(self._nodes[rank]), None)
 
-    def sentinel(self) -> int | None:
-        """Process id of its sentinel, `None` where there is none."""
-        return None if self.local is None else sentinel_pid(self.local)
+    def sentinel(self, rank: int) -> int | None:
+        """Process id of the sentinel of a rank's node, `None` where there is none."""
+        local = self.local(rank)
+        return None if local is None else sentinel_pid(local)
 
-    def leader(self) -> int | None:
-        """Process id of whoever writes the report, `None` where nobody does."""
+    def leader(self, rank: int) -> int | None:
+        """Process id of whoever writes the report on a rank's node, `None` where nobody does."""
         held = _holders_of_locks()
-        for lock in self._in_incidents("leader-*.lock"):
+        for lock in self._in_incidents("leader-*.lock", self._nodes[rank]):
             with contextlib.suppress(OSError):
                 if holder := held.get(lock.stat().st_ino):
                     return holder
         return None
 
-    def reports(self) -> list[Path]:
-        """All of its reports, wherever they lie."""
-        return list(self._in_incidents("report.json"))
+    def reports(self, rank: int | None = None) -> list[Path]:
+        """All of its reports, or those of a rank's node, wherever they lie."""
+        return list(self._in_incidents("report.json", "*" if rank is None else self._nodes[rank]))
 
     def has(self, pattern: str) -> bool:
         """Whether an incident has such a file."""
@@ -157,18 +172,18 @@ class Job:
             rank for rank in ranks if not self.state(rank) and self.pids[rank] not in self._killed
         ]
 
-    def has_running_sentinel(self) -> bool:
-        """Whether there is a sentinel, and nobody stopped it."""
-        pid = self.sentinel()
+    def has_running_sentinel(self, rank: int) -> bool:
+        """Whether a rank's node has a sentinel, and nobody stopped it."""
+        pid = self.sentinel(rank)
         return pid is not None and proc.state(pid) not in ("", "T")
 
     def processes(self) -> dict[int, str]:
         """Command lines of its processes that run, by pid."""
-        mark = f"MILES_WATCHDOG_RUN={self.run}".encode()
+        mark = f"MILES_WATCHDOG_RUN={self._run}".encode()
         found = {}
         for path in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if mark in (path / "environ").read_bytes().split(b"\0"):
+                if mark in (path / "environ").read_bytes():
                     line = (path / "cmdline").read_bytes().replace(b"\0", b" ")
                     found[int(path.name)] = line.decode(errors="replace")
         return found
@@ -193,21 +208,26 @@ class Job:
             raise TooLateError(f"still there {END_WITHIN_S:g} s after the ranks: {left}") from None
 
     def left_in_memory(self) -> list[str]:
-        """Its files in shared memory, once the next run on this host has started."""
-        if self.local is not None:
-            dead_runs.settle(self.local.parent)
-        return [] if self.local is None else [str(path) for path in self.local.iterdir()] or ["/"]
+        """Its folders in shared memory, once the next run on this host has started."""
+        for local in self._in_memory("*"):
+            dead_runs.settle(local.parent)
+        return [f"{local}: {os.listdir(local)}" for local in self._in_memory("*")]
 
     def left_among_temporary_files(self) -> list[str]:
         """Its files in the folder for temporary ones, but for reports in the substitute."""
-        shared = Path(tempfile.gettempdir()).glob(f"*{self.run}*")
+        shared = Path(tempfile.gettempdir()).glob(f"*{self._run}*")
         own = (self.folder / "tmp").glob("*")
         return [str(path) for path in [*shared, *own] if not _is_substitute(path)]
 
-    def _in_incidents(self, pattern: str) -> Iterator[Path]:
-        substitutes = ("tmp/miles-watchdog-*/*/incidents", "runs/miles-watchdog-*/*/incidents")
-        for places in ("runs/*/incidents", "lost/*", *substitutes):
-            yield from self.folder.glob(f"{places}/*/{pattern}")
+    def _in_memory(self, node: int | str) -> Iterator[Path]:
+        return _SHARED_MEMORY.glob(f"miles-watchdog-*/{self._run}{node}.*")
+
+    def _in_incidents(self, pattern: str, node: int | str = "*") -> Iterator[Path]:
+        run = f"{self._run}{node}"
+        substitute = f"miles-watchdog-*/{run}/incidents"
+        places = (f"runs/*/{run}/incidents", f"runs/lost/{run}-*")
+        for place in (*places, f"tmp/{substitute}", f"runs/{substitute}"):
+            yield from self.folder.glob(f"{place}/*/{pattern}")
 
 
 def _is_substitute(path: Path) -> bool:

@@ -15,12 +15,3 @@ def pytest_generate_tests(metafunc):
     asked = re.findall(r"seed-(\d+)", metafunc.config.option.keyword)
     batches = [pytest.param(range(int(one), int(one) + 1), id=f"seed-{one}") for one in asked]
     metafunc.parametrize("seeds", batches or metafunc.module.BATCHES)
-
-
-@pytest.fixture(scope="module")
-def zygote():
-    from _scheduled_job import Zygote
-
-    process = Zygote()
-    yield process
-    process.end()
