@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import random
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 
 from _scheduled_job import POLL_S, Job
+from small_disk import SmallDisk
 from zygote import ENDS_THREAD, HOLD_THE_GIL
 
 WAYS = ("wait_in_barrier", "hold_the_gil", "never_arrives")
@@ -65,7 +63,7 @@ class Fault:
         """Whether it comes before the first sample."""
         return self.moment == "at once" and self.delay_s <= 0.1
 
-    def strike(self, job: Job, disk: Disk) -> None:
+    def strike(self, job: Job, disk: SmallDisk) -> None:
         """Wait for the moment, and do it."""
         until_s = time.monotonic() + _STRIKES_WITHIN_S
         is_there = MOMENTS[self.moment]
@@ -108,11 +106,6 @@ class Schedule:
         faults = "; ".join(map(str, self.faults))
         ranks = ", ".join(f"{w} ({n})" for n, w in zip(self.nodes, self.ways, strict=True))
         return f"seed-{self.seed}: {ranks}; {faults}{disk}"
-
-    @property
-    def needs_disk(self) -> bool:
-        """Whether it takes a file system of its own."""
-        return any(fault.name.startswith("disk") for fault in self.faults)
 
     def early_fate(self, rank: int) -> str:
         """What a report calls a rank that was struck before there was anything to see, else ""."""
@@ -183,61 +176,7 @@ OF_ANOTHER: dict[str, tuple[Callable[[Job, int], int | None], int]] = {
 }
 
 
-class Disk:
-    """The folder of the runs, on a small file system of its own where one may be mounted."""
-
-    def __init__(self, folder: Path, *, is_own: bool) -> None:
-        self.folder = folder
-        folder.mkdir()
-        may_mount = is_own and os.getuid() == 0
-        self.is_there = may_mount and _mount("-t", "tmpfs", "-o", _SIZE, "none", str(folder))
-
-    def fill(self) -> None:
-        """Leave no room in it, down to the last page."""
-        with contextlib.suppress(OSError), open(self.folder / _FILLING, "ab", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
-
-    def refuse(self) -> None:
-        """Let nobody write to it any more."""
-        # Refused while a file is open for writing: then there is a next time.
-        for _ in range(200):
-            if _mount("-o", "remount,ro", str(self.folder)):
-                return
-            threading.Event().wait(POLL_S / 2)
-
-    def recover(self) -> None:
-        """Take files again."""
-        if self.is_there:
-            _mount("-o", "remount,rw", str(self.folder))
-            (self.folder / _FILLING).unlink(missing_ok=True)
-
-    def remove(self) -> None:
-        """Take it away again."""
-        if self.is_there:
-            subprocess.run(["umount", "-l", str(self.folder)], timeout=60, check=True)
-
-
-_FILLING = "filling"
-_SIZE = "size=4m,nr_inodes=4000"
-
-
-def _mount(*arguments: str) -> bool:
-    done = subprocess.run(["mount", *arguments], capture_output=True, timeout=60, check=False)
-    return done.returncode == 0
-
-
-def _fill(job: Job, disk: Disk, rank: int) -> None:
-    if disk.is_there:
-        disk.fill()
-
-
-def _refuse(job: Job, disk: Disk, rank: int) -> None:
-    if disk.is_there:
-        disk.refuse()
-
-
-def _lose(job: Job, disk: Disk, rank: int) -> None:
+def _lose(job: Job, disk: SmallDisk, rank: int) -> None:
     """Move the folder away: what is in it is kept for the test, and gone for the job."""
     run = job.run_folder(rank)
     lost = disk.folder / "lost"
@@ -246,7 +185,7 @@ def _lose(job: Job, disk: Disk, rank: int) -> None:
         (run / "incidents").rename(lost / f"{run.name}-{len(list(lost.iterdir()))}")
 
 
-def _replace(job: Job, disk: Disk, rank: int) -> None:
+def _replace(job: Job, disk: SmallDisk, rank: int) -> None:
     """A file in its place: whatever is written from now on is refused."""
     for _ in range(20):
         _lose(job, disk, rank)
@@ -255,9 +194,9 @@ def _replace(job: Job, disk: Disk, rank: int) -> None:
             return
 
 
-OF_THE_DISK: dict[str, Callable[[Job, Disk, int], None]] = {
-    "disk full": _fill,
-    "disk read-only": _refuse,
+OF_THE_DISK: dict[str, Callable[[Job, SmallDisk, int], None]] = {
+    "disk full": lambda job, disk, rank: disk.fill(),
+    "disk read-only": lambda job, disk, rank: disk.refuse(),
     "incidents lost": _lose,
     "incidents replaced by a file": _replace,
 }

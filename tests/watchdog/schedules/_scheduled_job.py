@@ -23,6 +23,7 @@ from watchdog.run import dead_runs
 _RUN = "schedule-{}"
 _SHARED_MEMORY = Path("/dev/shm")
 POLL_S = 0.02
+_ENDED = ("", "Z", "X")
 READY_WITHIN_S = 120.0
 END_WITHIN_S = 60.0
 
@@ -148,22 +149,25 @@ class Job:
         return (self.folder / "stderr").read_text(errors="replace")
 
     def strike(self, pid: int, number: int) -> None:
-        """Send a signal to a process of the job, if it is there."""
-        if number == signal.SIGSTOP:
-            self._stopped.add(pid)
-        if number == signal.SIGKILL:
-            self._killed.add(pid)
+        """Send a signal to a process of the job, if it is there; one that ends or stops it, has."""
         with contextlib.suppress(ProcessLookupError):
             if pid in self._descriptors:
                 signal.pidfd_send_signal(self._descriptors[pid], number)
             elif pid in self.processes():
                 os.kill(pid, number)
+        if number == signal.SIGKILL:
+            self._killed.add(pid)
+            wait_for(f"end of {pid}", lambda: proc.state(pid) in _ENDED, END_WITHIN_S)
+        if number == signal.SIGSTOP:
+            self._stopped.add(pid)
+            wait_for(f"stop of {pid}", lambda: proc.state(pid) in ("T", *_ENDED), END_WITHIN_S)
 
     def state(self, rank: int) -> str:
         """State of a rank as the kernel calls it: `S`, `T`; "" where it has ended."""
         pid = self.pids[rank]
         has_ended = select.select([self._descriptors[pid]], [], [], 0)[0]
-        return "" if has_ended else proc.state(pid)
+        state = "" if has_ended else proc.state(pid)
+        return "" if state in _ENDED else state
 
     def ended_unexpectedly(self) -> list[int]:
         """Ranks that ended though nobody killed them."""
