@@ -19,7 +19,7 @@ WAYS = ("wait_in_barrier", "hold_the_gil", "never_arrives")
 _FIRST_SAMPLE_AFTER_S = 0.6
 _STALL_AFTER_S = 1.0
 # Whatever is waited for, a fault strikes at last.
-_STRIKES_WITHIN_S = 20.0
+_STRIKES_WITHIN_S = 10.0
 
 
 def _after(seconds: float) -> Callable[[Job], bool]:
