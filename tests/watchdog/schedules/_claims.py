@@ -121,12 +121,20 @@ def _check_report(report: dict[str, Any], drawn: Schedule) -> None:
     assert report["state"] in ("hung", "crashed", *(["slow"] if moves else [])), report["headline"]
     ranks = {one["rank"]: one for one in report["processes"] if one["role"] == "trainer"}
     assert set(ranks) == everybody, ranks
-    told = {gap["process"] for gap in report["gaps"]}
+    told = {rank for gap in report["gaps"] for rank in _ranks_in(gap["process"])}
     for rank, one in ranks.items():
         spoke = one["identified_by"].startswith("the watchdog in the process itself")
-        assert spoke or "because" in one["identified_by"] or one["key"] in told, one
+        assert spoke or "because" in one["identified_by"] or rank in told, one
         if fate := drawn.early_fate(rank):
             # Of a node that does not answer, nobody sees how its ranks are.
             is_far = len(set(drawn.nodes)) > 1 and one["status"] == "unknown"
             assert not spoke, one
             assert is_far or one["status"] == fate, one
+
+
+def _ranks_in(label: str) -> set[int]:
+    """The ranks that a report means by `rank 3` or `ranks 0-1, 3`."""
+    if not label.startswith("rank"):
+        return set()
+    spans = re.findall(r"(\d+)(?:-(\d+))?", label)
+    return {rank for first, last in spans for rank in range(int(first), int(last or first) + 1)}
