@@ -21,7 +21,7 @@ from watchdog.guest.own_descriptor import above_standard
 from watchdog.guest.own_threads import NAME, mark_this_thread
 from watchdog.guest.worker import run_guarded
 from watchdog.process_identity import ProcessIdentity, started_ticks
-from watchdog.sentinel import abort_order, sentinel
+from watchdog.sentinel import abort_order, endings, sentinel
 from watchdog.sentinel.box import BOX_SUFFIX
 from watchdog.settings import PREFIX, Settings
 
@@ -90,7 +90,7 @@ class NodeDuties:
         was_away = now_s - self._last_tick_s > _AWAY_S
         self._last_tick_s = now_s
         if self._num_ticks % _LOOK_AT_SENTINEL_EVERY == 0 and not was_away:
-            self._children = [pid for pid in self._children if not sentinel.has_ended(pid)]
+            self._children = [pid for pid in self._children if endings.status_of_child(pid) is None]
             self._keep_sentinel()
         self._num_ticks += 1
         if self._has_other_nodes():
@@ -143,7 +143,7 @@ class NodeDuties:
             os.close(null)
         # It leaves the sentinel behind and ends at once: this process has no child for long.
         for _ in range(_DETACHED_WITHIN_TICKS):
-            if sentinel.has_ended(pid):
+            if endings.status_of_child(pid) is not None:
                 return
             self._stopping.wait(0.01)
         self._children.append(pid)
@@ -186,6 +186,6 @@ def sentinel_pid(local: Path) -> int | None:
     if started_ticks(pid) != ticks:
         return None
     if silent_s > sentinel.STALE_AFTER_S:
-        sentinel.kill(pid)
+        endings.kill(pid)
         return None
     return pid
