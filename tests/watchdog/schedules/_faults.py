@@ -140,7 +140,7 @@ def schedule(seed: int, *, num_nodes: int = 1) -> Schedule:
         nodes = tuple(sorted([*range(num_nodes), *dice.sample(range(num_nodes), 1)]))
     ways = dice.choices(WAYS, (6, 1, 2), k=len(nodes))
     # Somebody has to be in the sync, or nothing stalls.
-    ways[dice.randrange(len(nodes))] = "wait_in_barrier"
+    ways[dice.randrange(len(nodes))] = dice.choice(("wait_in_barrier",) * 4 + ("hold_the_gil",))
     faults = tuple(_drawn_fault(dice, len(nodes)) for _ in range(dice.choice((1, 1, 2, 2, 3))))
     is_full = any(fault.name.startswith("disk") for fault in faults)
     return Schedule(
