@@ -132,7 +132,8 @@ class Job:
         held = _holders_of_locks()
         for lock in self._in_incidents("leader-*.lock", self._nodes[rank]):
             with contextlib.suppress(OSError):
-                if holder := held.get(lock.stat().st_ino):
+                state = lock.stat()
+                if holder := held.get((state.st_dev, state.st_ino)):
                     return holder
         return None
 
@@ -155,6 +156,8 @@ class Job:
                 signal.pidfd_send_signal(self._descriptors[pid], number)
             elif pid in self.processes():
                 os.kill(pid, number)
+            else:
+                return
         if number == signal.SIGKILL:
             self._killed.add(pid)
             wait_for(f"end of {pid}", lambda: proc.state(pid) in _ENDED, END_WITHIN_S)
@@ -238,10 +241,12 @@ def _is_substitute(path: Path) -> bool:
     return path.name == f"miles-watchdog-{os.getuid()}"
 
 
-def _holders_of_locks() -> dict[int, int]:
+def _holders_of_locks() -> dict[tuple[int, int], int]:
+    """Process ids by device and inode of the file."""
     found = {}
     for line in Path("/proc/locks").read_text().splitlines():
         words = line.split()
         if words[1] == "FLOCK":
-            found[int(words[5].rpartition(":")[2])] = int(words[4])
+            major, minor, inode = words[5].split(":")
+            found[os.makedev(int(major, 16), int(minor, 16)), int(inode)] = int(words[4])
     return found
