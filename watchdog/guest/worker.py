@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable
 
 from watchdog.guest.notices import notice_once
@@ -23,14 +24,15 @@ class IncidentWorker:
 
     def __init__(self, name: str = THREAD_NAME) -> None:
         self._name = name
-        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._in_hand: Callable[[], None] | None = None
+        # A task leaves when it is done: a thread may die as it takes one.
+        self._tasks: deque[Callable[[], None] | None] = deque()
+        self._arrivals: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._num_threads = 0
 
     def submit(self, task: Callable[[], None]) -> None:
         """Run the task soon. What it raises is reported once and goes no further."""
-        self._tasks.put(task)
+        self._put(task)
         if self._thread is None:
             self._start()
         else:
@@ -54,8 +56,12 @@ class IncidentWorker:
     def stop(self, timeout_s: float) -> None:
         """Let the tasks finish, no longer than `timeout_s`."""
         if self._thread is not None:
-            self._tasks.put(None)
+            self._put(None)
             self._thread.join(timeout_s)
+
+    def _put(self, task: Callable[[], None] | None) -> None:
+        self._tasks.append(task)
+        self._arrivals.put(None)
 
     def _start(self) -> None:
         self._num_threads += 1
@@ -64,15 +70,13 @@ class IncidentWorker:
 
     def _run(self) -> None:
         mark_this_thread()
-        while (task := self._next()) is not None:
-            run_guarded(task)
-            self._in_hand = None
-
-    def _next(self) -> Callable[[], None] | None:
-        # The task that the last thread died in comes first.
-        if self._in_hand is None:
-            self._in_hand = self._tasks.get()
-        return self._in_hand
+        while True:
+            while self._tasks:
+                if (task := self._tasks[0]) is None:
+                    return
+                run_guarded(task)
+                self._tasks.popleft()
+            self._arrivals.get()
 
 
 def run_guarded(task: Callable[[], None]) -> None:

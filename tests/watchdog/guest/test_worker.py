@@ -1,5 +1,6 @@
 """The worker's thread may be made to exit by code of the host; what it had in hand is done."""
 
+import ctypes
 import threading
 
 import pytest
@@ -34,6 +35,21 @@ def test_a_task_whose_thread_exits_begins_anew_and_the_others_follow():
 
     assert kept_until(worker, done)
     assert runs == ["first", "first", "second"]
+    worker.stop(30)
+
+
+def test_a_task_that_arrives_as_the_thread_exits_is_not_lost():
+    worker, waits, done = IncidentWorker(), threading.Event(), threading.Event()
+    worker.submit(waits.set)
+    assert waits.wait(30)
+    # It waits for the next task now, or is about to; what ends it strikes as that arrives.
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(worker._thread.ident), ctypes.py_object(SystemExit)
+    )
+
+    worker.submit(done.set)
+
+    assert kept_until(worker, done)
     worker.stop(30)
 
 

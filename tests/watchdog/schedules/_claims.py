@@ -16,7 +16,7 @@ from _scheduled_job import Job, Zygote, wait_for
 from small_disk import SmallDisk
 
 _AT_ONCE = int(os.environ.get("SCHEDULES_AT_ONCE", "8"))
-_REPORT_WITHIN_S = 90.0
+_REPORT_WITHIN_S = 120.0
 _VERDICT = re.compile(r"^\[miles-watchdog\] (HUNG|CRASHED|SLOW): .*rank", re.M)
 # The threads without which a rank does not report itself.
 _REPORTING = ("monitor", "incident")

@@ -19,6 +19,7 @@ def zygote():
     process.end()
 
 
+@pytest.mark.flaky(reruns=0)  # a report that is lost once is lost
 def test_the_report_comes_whatever_dies(zygote, seeds, tmp_path):
     failed = outcomes(zygote, tmp_path, map(schedule, seeds))
 

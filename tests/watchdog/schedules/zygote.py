@@ -19,6 +19,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import traceback
 from functools import partial
 from pathlib import Path
@@ -199,6 +200,9 @@ def hold_the_gil(*_):
 
 
 def end_thread(name, *_):
+    # CPython takes a thread that is just being started for the one that starts it.
+    while threading._limbo:
+        time.sleep(0.001)
     for thread in threading.enumerate():
         if thread.name == name:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
