@@ -49,8 +49,9 @@ def outcome(zygote: Zygote, tmp_path: Path, drawn: Schedule) -> str:
     try:
         _run(zygote, folder, disk, drawn)
     except AssertionError as error:
-        said = (folder / "stderr").read_text(errors="replace")[-3000:]
-        return f"{drawn}\n{error}\n{said}"
+        said = folder / "stderr"
+        text = said.read_text(errors="replace")[-3000:] if said.exists() else "nothing"
+        return f"{drawn}\n{error}\nstandard error: {text}"
     finally:
         disk.remove()
     return ""

@@ -43,10 +43,10 @@ class Fault:
     """One thing that goes wrong.
 
     Attributes:
-        name: Key of `FAULTS`.
+        name: Key of `OF_A_RANK`, `OF_ANOTHER` or `OF_THE_DISK`.
         moment: Key of `MOMENTS`.
         delay_s: How long after that moment.
-        rank: Which rank, where it is a rank's.
+        rank: Which rank, or a rank of the node on which it happens.
     """
 
     name: str
@@ -141,7 +141,8 @@ def schedule(seed: int, *, num_nodes: int = 1) -> Schedule:
     ways = dice.choices(WAYS, (6, 1, 2), k=len(nodes))
     # Somebody has to be in the sync, or nothing stalls.
     ways[dice.randrange(len(nodes))] = dice.choice(("wait_in_barrier",) * 4 + ("hold_the_gil",))
-    faults = tuple(_drawn_fault(dice, len(nodes)) for _ in range(dice.choice((1, 1, 2, 2, 3))))
+    num_faults = dice.choice((1, 1, 2, 2, 3))
+    faults = tuple(_drawn_fault(dice, len(nodes), num_nodes) for _ in range(num_faults))
     is_full = any(fault.name.startswith("disk") for fault in faults)
     return Schedule(
         seed=seed,
@@ -153,12 +154,18 @@ def schedule(seed: int, *, num_nodes: int = 1) -> Schedule:
     )
 
 
-def _drawn_fault(dice: random.Random, num_ranks: int) -> Fault:
+def _drawn_fault(dice: random.Random, num_ranks: int, num_nodes: int) -> Fault:
+    names = [*OF_A_RANK, *OF_ANOTHER, *OF_THE_DISK]
+    rank = dice.randrange(num_ranks)
+    if num_nodes > 1:
+        # Nodes meet in the store that rank 0 holds.
+        names += 2 * ["kill rank", "stop rank"]
+        rank = dice.choice((0, rank))
     return Fault(
-        name=dice.choice((*OF_A_RANK, *OF_ANOTHER, *OF_THE_DISK)),
+        name=dice.choice(names),
         moment=dice.choice(tuple(MOMENTS)),
         delay_s=dice.choice((0.0, 0.02, 0.1, 0.5, dice.uniform(0.0, 4.0))),
-        rank=dice.randrange(num_ranks),
+        rank=rank,
     )
 
 

@@ -1,4 +1,4 @@
-"""A job of ranks without torch that hangs, and all that can be seen of it from outside."""
+"""A job of ranks that hang, forked from a zygote, and all that can be seen of it from outside."""
 
 from __future__ import annotations
 
