@@ -140,7 +140,10 @@ class ProcessWatch:
         importlib.import_module("watchdog.capture.ptrace").allow_any_tracer()
         self._start_duties()
         if self.has_folder:
-            self._switch.open()
+            try:
+                self._switch.open()
+            except OSError as error:
+                notice_once("switch", f"no stack of a rank that holds its GIL: {error}")
         if self._speaks_for_all():
             for warning in self.settings.warnings:
                 notice(warning)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from watchdog.discovery.processes import Seen, ancestors
 from watchdog.discovery.titles import role_by_process_name
 from watchdog.evidence import Role
+from watchdog.guest.own_threads import NAME
 from watchdog.sentinel.run_roster import ENGINE_PROGRAM
 
 _TRAINING_PROGRAM = re.compile(r"(?:^|[./\w])(?:train|main_ppo|grpo|ppo|rl|sft)\w*(?:\.py)?(?: |$)")
@@ -76,6 +77,8 @@ def is_wrapper(one: Seen) -> bool:
 
 def is_watcher(one: Seen) -> bool:
     """Whether it only looks at jobs: this program, py-spy, a test runner."""
+    if one.name == NAME:
+        return True
     first = one.words[0].rsplit("/", 1)[-1] if one.words else ""
     # The sentinel is started by `python -c`, with its name as the first argument.
     return _WATCHERS.match(one.program or first) is not None or _SENTINEL in one.words

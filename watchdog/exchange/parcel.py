@@ -86,9 +86,11 @@ def _with_stacks(process: Process, found: tuple[str, tuple[StackSample, ...]] | 
         gap = Gap(f"stacks of {process.key}", "the node that wrote them down was lost meanwhile")
         return replace(process, gaps=(*process.gaps, gap))
     of, stacks = found
-    if of != process.key:
-        said = f"{process.identified_by}; stacks are those of {of}, which are the same"
-        process = replace(process, identified_by=said.removeprefix("; "))
+    said = f"stacks are those of {of}, which are the same"
+    # An answer says it already when it comes back in the result.
+    if of != process.key and said not in process.identified_by:
+        by = "; ".join(filter(None, (process.identified_by, said)))
+        process = replace(process, identified_by=by)
     return replace(process, stacks=stacks)
 
 

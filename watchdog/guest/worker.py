@@ -5,12 +5,14 @@ from __future__ import annotations
 import queue
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable
 
 from watchdog.guest.notices import notice_once
 from watchdog.guest.own_threads import mark_this_thread
 
 THREAD_NAME = "weight-sync-watchdog-incident"
+_MAX_THREADS = 3
 
 
 class IncidentWorker:
@@ -22,26 +24,59 @@ class IncidentWorker:
 
     def __init__(self, name: str = THREAD_NAME) -> None:
         self._name = name
-        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        # A task leaves when it is done: a thread may die as it takes one.
+        self._tasks: deque[Callable[[], None] | None] = deque()
+        self._arrivals: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._num_threads = 0
 
     def submit(self, task: Callable[[], None]) -> None:
         """Run the task soon. What it raises is reported once and goes no further."""
-        self._tasks.put(task)
+        self._put(task)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-            self._thread.start()
+            self._start()
+        else:
+            self.keep()
+
+    def keep(self) -> bool:
+        """Replace the thread if it has died; the task in which that happened begins anew.
+
+        What ends a thread is no `Exception`: an exit that the host raises in all threads it finds.
+
+        Returns:
+            Whether tasks are run. A thread that dies again and again is not replaced for ever.
+        """
+        if self._thread is None or self._thread.is_alive():
+            return True
+        if self._num_threads == _MAX_THREADS:
+            return False
+        self._start()
+        return True
 
     def stop(self, timeout_s: float) -> None:
         """Let the tasks finish, no longer than `timeout_s`."""
         if self._thread is not None:
-            self._tasks.put(None)
+            self._put(None)
             self._thread.join(timeout_s)
+
+    def _put(self, task: Callable[[], None] | None) -> None:
+        self._tasks.append(task)
+        self._arrivals.put(None)
+
+    def _start(self) -> None:
+        self._num_threads += 1
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread.start()
 
     def _run(self) -> None:
         mark_this_thread()
-        while (task := self._tasks.get()) is not None:
-            run_guarded(task)
+        while True:
+            while self._tasks:
+                if (task := self._tasks[0]) is None:
+                    return
+                run_guarded(task)
+                self._tasks.popleft()
+            self._arrivals.get()
 
 
 def run_guarded(task: Callable[[], None]) -> None:

@@ -77,9 +77,11 @@ class Member:
         if state in ("T", "t"):
             return f"it is stopped ({state})"
         if self.heartbeat_age_s > SILENT_AFTER_S:
+            # Before the first beat there is none to count from.
+            since = f"for {self.heartbeat_age_s:.0f} s" if self.reading.heartbeat_s else "at all"
             return (
-                f"its watchdog thread has not run for {self.heartbeat_age_s:.0f} s: "
-                "a thread of it holds the GIL, or the process gets no CPU"
+                f"its watchdog thread has not run {since}: "
+                "a thread of it holds the GIL, the process gets no CPU, or that thread has died"
             )
         return self._why_elsewhere(section, index)
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from watchdog.guest.notices import has_standard_error, notice, notice_once
 from watchdog.guest.own_descriptor import above_standard
-from watchdog.guest.own_threads import mark_this_thread
+from watchdog.guest.own_threads import NAME, mark_this_thread
 from watchdog.guest.worker import run_guarded
 from watchdog.process_identity import ProcessIdentity, started_ticks
-from watchdog.sentinel import abort_order, sentinel
+from watchdog.sentinel import abort_order, endings, sentinel
 from watchdog.sentinel.box import BOX_SUFFIX
 from watchdog.settings import PREFIX, Settings
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from watchdog.node.correspondent import Correspondent
 
 THREAD_NAME = "weight-sync-watchdog-node"
+_OWN_NAME = "/proc/self/comm"
 _TICK_S = 0.5
 _LOOK_AT_SENTINEL_EVERY = 4
 _AWAY_S = 5.0
@@ -89,7 +90,7 @@ class NodeDuties:
         was_away = now_s - self._last_tick_s > _AWAY_S
         self._last_tick_s = now_s
         if self._num_ticks % _LOOK_AT_SENTINEL_EVERY == 0 and not was_away:
-            self._children = [pid for pid in self._children if not sentinel.has_ended(pid)]
+            self._children = [pid for pid in self._children if endings.status_of_child(pid) is None]
             self._keep_sentinel()
         self._num_ticks += 1
         if self._has_other_nodes():
@@ -142,7 +143,7 @@ class NodeDuties:
             os.close(null)
         # It leaves the sentinel behind and ends at once: this process has no child for long.
         for _ in range(_DETACHED_WITHIN_TICKS):
-            if sentinel.has_ended(pid):
+            if endings.status_of_child(pid) is not None:
                 return
             self._stopping.wait(0.01)
         self._children.append(pid)
@@ -158,16 +159,20 @@ def sentinel_command(local: Path, run_folder: Path, *, detached: bool = False) -
             child: a host may wait until it has no child any more.
     """
     root = Path(sentinel.__file__).parents[1]
-    # The package by hand: its own file is not ours alone, and needs modules that cost memory.
-    code = "import os; os.fork() and os._exit(0); " if detached else ""
-    code += (
-        "import sys, types; package = types.ModuleType('watchdog'); "
-        f"package.__path__ = [{str(root)!r}]; sys.modules['watchdog'] = package; "
-        "from watchdog.sentinel.sentinel import main; main(sys.argv[2:])"
-    )
+    steps = [
+        "import os, sys, types",
+        # What ended and is not reaped, since the GIL of its parent is held, keeps this name alone.
+        f"os.access({_OWN_NAME!r}, os.W_OK) and open({_OWN_NAME!r}, 'w').write({NAME!r})",
+        *(["os.fork() and os._exit(0)"] if detached else []),
+        # The package by hand: its own file is not ours alone, and needs modules that cost memory.
+        "package = sys.modules['watchdog'] = types.ModuleType('watchdog')",
+        f"package.__path__ = [{str(root)!r}]",
+        "from watchdog.sentinel.sentinel import main",
+        "main(sys.argv[2:])",
+    ]
     speaker = [sys.executable, "-m", "watchdog.node.speaker", str(run_folder)]
     arguments = ["miles-watchdog-sentinel", str(local), str(run_folder), json.dumps(speaker)]
-    return [sys.executable, "-I", "-S", "-c", code, *arguments]
+    return [sys.executable, "-I", "-S", "-c", "; ".join(steps), *arguments]
 
 
 def sentinel_pid(local: Path) -> int | None:
@@ -181,6 +186,6 @@ def sentinel_pid(local: Path) -> int | None:
     if started_ticks(pid) != ticks:
         return None
     if silent_s > sentinel.STALE_AFTER_S:
-        sentinel.kill(pid)
+        endings.kill(pid)
         return None
     return pid

@@ -1,4 +1,4 @@
-"""How a process ended, seen by one that is not its parent. Standard library only.
+"""How processes end, most of them seen by one that is not their parent. Standard library only.
 
 A descriptor of the process is opened while it lives and becomes readable when it ends. What it
 ended with is told by the kernel itself (Linux >= 6.15, `PIDFD_GET_INFO`), or by `/proc` as long as
@@ -7,6 +7,7 @@ nobody has reaped it; on older kernels, of a process reaped at once, it stays un
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -22,6 +23,11 @@ def start_ticks(pid: int) -> int:
     """Start time of a process that runs (clock ticks since boot), 0 if it has ended."""
     fields = _stat(pid)
     return 0 if not fields or fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process is stopped by a signal, or by a tracer."""
+    return _stat(pid)[:1] in ([b"T"], [b"t"])
 
 
 def open_process(pid: int, ticks: int) -> int:
@@ -61,6 +67,24 @@ def wait_status(pid: int, descriptor: int) -> int | None:
     if fields and fields[0] == b"Z" and len(fields) > 49 and int(fields[49]):
         return int(fields[49])
     return None
+
+
+def status_of_child(pid: int) -> int | None:
+    """Wait status of a child of this process, which is reaped; `None` while it runs.
+
+    Of one that somebody else has reaped it is 0.
+    """
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return 0
+    return status if ended else None
+
+
+def kill(pid: int) -> None:
+    """End a process, if it is there."""
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def ending_text(status: int | None) -> str:

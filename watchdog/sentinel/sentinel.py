@@ -19,7 +19,6 @@ import json
 import math
 import os
 import select
-import signal
 import time
 from collections.abc import Callable
 
@@ -28,6 +27,7 @@ from watchdog.sentinel import endings, leavings, run_roster
 from watchdog.sentinel.box import BOX_SUFFIX, Box
 from watchdog.sentinel.leavings import ENDING_SUFFIX
 from watchdog.sentinel.silence import ALL_SILENT, Silence
+from watchdog.sentinel.speakers import Speakers
 
 LOCK = "sentinel.lock"
 ABORT = "abort.json"
@@ -51,12 +51,12 @@ class Sentinel:
     """
 
     def __init__(self, local: str, run_folder: str, speaker: list[str]) -> None:
-        self._local, self._run_folder, self._speaker = local, run_folder, speaker
+        self._local, self._run_folder = local, run_folder
         self._boxes: dict[str, Box] = {}
         run = os.path.basename(run_folder)
         self._roster = run_roster.Roster(os.path.join(local, run_roster.FILE), run)
         self._silence = Silence()
-        self._children: set[int] = set()
+        self._speakers = Speakers(speaker)
         self._leaves_word = -1
         self._began_s = self._last_tick_s = time.monotonic()
         self._lost_time = LostTime()
@@ -100,16 +100,16 @@ class Sentinel:
                 self._look_at_end(box, now_s)
         ranks = [box.pid for box in self._boxes.values() if box.is_rank and not box.is_settled]
         self._roster.look(now_s, ranks)
+        self._look_at_speakers(now_s)
         if is_awake and not os.path.exists(os.path.join(self._local, ABORT)):
             # Else the run is being ended: what is late or silent then is a consequence.
             self._speak(now_s)
             self._leave_word(now_s)
         self._abort()
-        self._children -= {pid for pid in self._children if has_ended(pid)}
         if not self._has_seen_box:
             return now_s < self._began_s + _FIRST_BOX_WITHIN_S
         # A speaker that still writes needs its sentinel no more, but the boxes that it reads.
-        return bool(self._children) or not all(box.is_settled for box in self._boxes.values())
+        return bool(self._speakers) or not all(box.is_settled for box in self._boxes.values())
 
     def _woke(self, now_s: float) -> bool:
         """Count what was lost since the last look; whether ranks can be judged by this one.
@@ -181,7 +181,15 @@ class Sentinel:
                 if same == place:
                     other.spoken_for = place
             lost_s = self._lost_time.within_s(box.section_began_s, now_s)
-            self._start(box, LOST_S, f"{lost_s:.1f}")
+            self._speakers.start(self._path(box), LOST_S, f"{lost_s:.1f}", place=place)
+
+    def _look_at_speakers(self, now_s: float) -> None:
+        for failed in self._speakers.look(now_s):
+            for box in self._boxes.values():
+                box.spoken_for = None if box.spoken_for == failed else box.spoken_for
+
+    def _path(self, box: Box) -> str:
+        return os.path.join(self._local, box.name + BOX_SUFFIX)
 
     def _since(self, now_s: float) -> Callable[[float], float]:
         return lambda began_s: now_s - began_s - self._lost_time.within_s(began_s, now_s)
@@ -190,22 +198,13 @@ class Sentinel:
         """Start a speaker that tells other nodes what is seen of ranks that all are silent."""
         ranks = [box for box in self._boxes.values() if box.is_rank]
         silent = [box for box in ranks if not box.has_exited]
-        if not silent or self._leaves_word in self._children:
+        if not silent or self._leaves_word in self._speakers:
             return
         num_ended = sum(box.is_settled for box in silent)
         last_s = max((b.last_sign_s for b in silent if not b.is_settled), default=-math.inf)
         is_due = self._silence.is_to_be_told(self._since(now_s)(last_s), num_ended)
         if is_due and len(ranks) < max(box.world_size for box in silent):
-            self._leaves_word = self._start(silent[0], ALL_SILENT)
-
-    def _start(self, box: Box, *what: str) -> int:
-        command = [*self._speaker, os.path.join(self._local, box.name + BOX_SUFFIX), *what]
-        try:
-            child = os.posix_spawn(command[0], command, os.environ, setsid=True)
-        except OSError:
-            return -1
-        self._children.add(child)
-        return child
+            self._leaves_word = self._speakers.start(self._path(silent[0]), ALL_SILENT)
 
     def _abort(self) -> None:
         """End those who were to end themselves and cannot: stopped, or the GIL held."""
@@ -220,7 +219,7 @@ class Sentinel:
         targets = [(box.pid, box.ticks) for box in self._boxes.values() if not box.is_settled]
         for pid, ticks in [*targets, *order.get("others", [])]:
             if endings.start_ticks(pid) == ticks:
-                kill(pid)
+                endings.kill(pid)
 
     def _clear_up(self) -> None:
         leavings.clear_up(self._local, self._run_folder, self._boxes.values())
@@ -236,22 +235,6 @@ def _write(path: str, text: str) -> None:
         os.replace(unfinished, path)
     except OSError:
         leavings.unlink(unfinished)
-
-
-def has_ended(child: int) -> bool:
-    """Whether a child of this process has ended; it is reaped then."""
-    try:
-        return os.waitpid(child, os.WNOHANG)[0] == child
-    except ChildProcessError:
-        return True
-
-
-def kill(pid: int) -> None:
-    """End a process, if it is there."""
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except OSError:
-        return
 
 
 def main(arguments: list[str]) -> None:

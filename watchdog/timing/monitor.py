@@ -1,7 +1,8 @@
 """The thread that notices: it looks at the open section a few times a second.
 
 It asks nothing of the training thread, which may hang: it reads what the recorder holds. What
-takes long (samples, reports) runs on the worker, so the heartbeat says that this thread lives.
+takes long (samples, reports) runs on the worker, so the heartbeat says that this thread lives,
+and sees to it that the worker does.
 """
 
 from __future__ import annotations
@@ -136,7 +137,9 @@ class Monitor:
         slept_s = now_s - self._last_tick_s
         self._last_tick_s = now_s
         self._lost_time.woke(now_s, slept_s, self.tick_s())
-        self._recorder.heartbeat(now_s)
+        # Without a worker nothing is reported here: silence has the sentinel do it.
+        if self._worker.keep():
+            self._recorder.heartbeat(now_s)
         self._drain()
         # Stopped, suspended or starved of the GIL: training could not go on either, so it gets
         # one more tick before it is judged. One only: a busy machine makes every tick late.

@@ -19,7 +19,7 @@ class Node:
 
     def add(self, pid: int, line: str, parent: int = 1, state: str = "S", **environ: str) -> int:
         words = tuple(line.split()) if state != "Z" else ()
-        name = "python3" if state == "Z" else ""
+        name = environ.pop("name", "python3") if state == "Z" else ""
         readable = None if environ.pop("unreadable", "") else environ
         self.everything[pid] = Seen(pid, parent, pid, state, name, words, readable)
         return pid

@@ -58,6 +58,7 @@ def test_another_run_and_the_watchdogs_own_processes_do_not(node):
     node.add(41, "python -I -S -c code miles-watchdog-sentinel /a /b []", **RUN)
     node.add(42, "python -m watchdog.node.speaker /a /b", 41, **RUN)
     node.add(43, "python /bin/py-spy dump", 42, **RUN)
+    node.add(44, "", 11, state="Z", name="weight-sync-wd")
 
     assert keys(node) == {10: "launcher"}
 

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from small_disk import SmallDisk
 
 from watchdog.blackbox.reading import read_blackbox
 from watchdog.exit_status import STALLED
@@ -23,14 +24,12 @@ WAIT = "wait_in_barrier"
 @pytest.fixture
 def full_disk(tmp_path):
     """A file system with room for a few small files only."""
-    folder = tmp_path / "full"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=40", "none", str(folder)]
-    if os.getuid() != 0 or subprocess.run(mount, timeout=20, check=False).returncode != 0:
+    disk = SmallDisk(tmp_path / "full", size="4k", num_files=40)
+    if not disk.is_there:
         pytest.skip("may not mount a tmpfs here")
-    (folder / "filling").write_bytes(b"x" * 4096)
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], timeout=20, check=True)
+    disk.fill()
+    yield disk.folder
+    disk.remove()
 
 
 @pytest.mark.slow

@@ -148,6 +148,24 @@ def test_it_speaks_once_for_ranks_that_all_are_silent(start, folders, sentinel, 
     assert spoken_for(tmp_path) in ([str(local / "0.blackbox")], [str(local / "1.blackbox")])
 
 
+def test_it_speaks_again_where_its_speaker_was_killed(start, folders, tmp_path):
+    local, run_folder = folders
+    spoken = tmp_path / "spoken"
+    killed_once = f'echo "$0" >> {spoken}; [ $(wc -l < {spoken}) -gt 1 ] || kill -KILL $$'
+    sentinel = Sentinel(str(local), str(run_folder), ["/bin/sh", "-c", killed_once])
+    assert sentinel.take_lock()
+    rank = start(RANK, local, 0, 1.0)
+    deadline_s = time.monotonic() + 30
+
+    while not spoken.exists() or len(spoken.read_text().split()) < 2:
+        sentinel.tick(time.monotonic())
+        assert time.monotonic() < deadline_s
+
+    end(rank)
+    run_to_end(sentinel, time.monotonic())
+    assert spoken.read_text().split() == [str(local / "0.blackbox")] * 2
+
+
 def test_it_does_not_speak_for_ranks_of_a_run_that_is_being_ended(
     start, folders, sentinel, tmp_path
 ):
@@ -368,6 +386,7 @@ def test_it_needs_nothing_beyond_the_standard_library():
         "watchdog.sentinel",
         "watchdog.sentinel.box",
         "watchdog.sentinel.sentinel",
+        "watchdog.sentinel.speakers",
         "watchdog.sentinel.endings",
         "watchdog.sentinel.leavings",
         "watchdog.sentinel.run_roster",
