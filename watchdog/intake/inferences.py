@@ -13,7 +13,7 @@ from watchdog.intake.prefixes import who_by_process_name
 from watchdog.intake.times import find_moment
 
 MAX_RANKS_BY_PID = 64
-_PAIR = re.compile(r"(\d{1,6})[ :=]+(\d{2,9})")
+_PAIR = re.compile(r"(\d{1,6})(?:[ :=]+|\W{1,5}(?:is )?pid[ =:#]{1,2})(\d{2,9})")
 _WORKER = re.compile(r"(?:scheduler|Worker|worker)[_-]?(?:TP)?(\d{1,4})$")
 
 

@@ -289,6 +289,13 @@ _STEPS: dict[str, tuple[_Step, ...]] = {
     "|": (_pipe_level,),
     "/": (_where,),
 }
+# Of the environment that people print beside a command, of launchers' options (`--local_rank`).
+_RANK_OPTION = re.compile(
+    r"(?<![\w-])(?:RANK=|OMPI_COMM_WORLD_RANK=|SLURM_PROCID=|PMI_RANK=|--rank[ =])(\d{1,6})\b"
+)
+_LOCAL_RANK_OPTION = re.compile(
+    r"(?<![\w-])(?:LOCAL_RANK=|SLURM_LOCALID=|--local[_-]rank[ =])(\d{1,5})\b"
+)
 _ROLE_OPTION = re.compile(r"--role[ =](trainer|actor|engine|rollout|driver)\b")
 
 
@@ -307,6 +314,8 @@ def who_by_process_name(name: str) -> Who:
         )
     inside = parallel_ranks(name)
     who = Who(role=role, worker=inside.get("TP"), replica=inside.get("DP"))
+    if role in (None, "trainer"):
+        who = _with_ranks_of(name, who)
     if role == "engine_worker" and who.worker is None and name.endswith("scheduler"):
         who = replace(who, worker=0)
     index = actor_index(name)
@@ -315,3 +324,17 @@ def who_by_process_name(name: str) -> Who:
     elif index is not None and role == "engine":
         who = replace(who, engine=index)
     return who
+
+
+def _with_ranks_of(command: str, who: Who) -> Who:
+    """The ranks that a command line gives its process, or a remark beside it."""
+    own, local = _RANK_OPTION.search(command), _LOCAL_RANK_OPTION.search(command)
+    if own is None and local is None:
+        return who
+    found = own or local
+    return replace(
+        who,
+        rank=int(own[1]) if own else None,
+        local_rank=int(local[1]) if local else None,
+        by=(f"{found[0]} beside its command",) if found else (),
+    )

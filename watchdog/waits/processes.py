@@ -46,7 +46,7 @@ NATIVE_LOCKS: tuple[Pattern, ...] = (
     Pattern(
         "lock",
         r"PyThread_acquire_lock\w*|lock_PyThread_acquire_lock|acquire_timed|rlock_acquire"
-        r"|_PyMutex_LockTimed|lock_acquire\w*|_multiprocessing_SemLock_acquire\w*",
+        r"|_PyMutex_LockTimed|(__GI_)?_*lll_lock_wait\w*|lock_acquire\w*|_multiprocessing_SemLock_acquire\w*",
         operation="lock",
     ),
 )
@@ -74,6 +74,15 @@ FILES: tuple[Pattern, ...] = (
     ),
     Pattern(
         "file_io", r"_?(write|read|load|flush|fsync|copy)_(checkpoint_)?(shard|file|chunk|disk)\w*"
+    ),
+)
+
+DATA: tuple[Pattern, ...] = (
+    Pattern(
+        "queue",
+        r"_try_get_data|_get_data|_try_put_index",
+        r"torch/utils/data/dataloader\.py$|stateful_dataloader\.py$",
+        "data loader",
     ),
 )
 

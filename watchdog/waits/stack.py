@@ -16,6 +16,7 @@ TELLING: tuple[Pattern, ...] = (
     *work.WEIGHTS,
     *processes.FILES,
     *processes.RPC,
+    *processes.DATA,
     *work.SLOW_WORK,
     *work.IDLE,
     *work.ENGINE,

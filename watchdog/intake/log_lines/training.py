@@ -145,6 +145,13 @@ LINES = (
         r"(?:.{0,40}?pid (?P<actor_pid>\d{1,9}))?",
     ),
     line_kind(
+        "engine_address",
+        ("engine", "replica", "server", "instance"),
+        r"^\W{0,4}(?:rollout[_ ])?(?:engine|replica|server|instance)(?:[_ ]?(?:rank|index|id))?"
+        r"[ =:#]{1,2}(?P<engine_index>\d{1,5})\b\W{1,5}pid[ =:#]{1,2}(?P<actor_pid>\d{2,9})\b"
+        r"(?:\W{1,5}(?P<url>(?:https?://)?[\w.\-]{1,200}:\d{2,5})\b)?",
+    ),
+    line_kind(
         "progress",
         ("shard ", "shards"),
         r"(?i)(?P<name>load\w*.{0,60}?shards?):? (?P<done>\d{1,5}) ?/ ?(?P<total>\d{1,5})\b",
