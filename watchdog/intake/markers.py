@@ -46,6 +46,7 @@ _TITLE_RANK = re.compile(
 )
 _TITLE_LOCAL_RANK = re.compile(r"\blocal[ _-]?rank[ _:=-]*(?P<rank>\d{1,5})\b", re.IGNORECASE)
 _FRAME = re.compile(r"#\d+ +(?:0x[0-9a-f]+ in |[\w:]+ ?\()")
+_MAP = re.compile(r"\d ?[=:] ?\d{2,9}[,;] *(?:rank )?\d{1,6} ?[=:] ?\d{2,9}")
 _CHILDREN = re.compile(r"\b(?:children|child(?:ren)? processes|workers|sub-?processes) of\b", re.I)
 _BARE_RANK = re.compile(
     r"(?:[(\[<{]\s*(?:global |trainer )?rank[ _:=#-]*\d{1,6}\s*[)\]>}]:?|Rank \d{1,6}:)\s*",
@@ -121,9 +122,10 @@ def _prompt(command: str) -> Marker:
 def who_by_title(title: str) -> Who:
     """What a heading says: `actor rank 3`, `rollout rank 0`, `engine 1`, `on node-2`.
 
-    What stands below `workers of rank 3` is of other processes than rank 3.
+    What stands below `workers of rank 3` is of other processes than rank 3, and what stands
+    below a map of ranks to pids is of none of them.
     """
-    if _CHILDREN.search(title):
+    if _CHILDREN.search(title) or _MAP.search(title):
         return NOBODY
     rank, engine = _TITLE_RANK.search(title), _TITLE_ENGINE.search(title)
     local = _TITLE_LOCAL_RANK.search(title)

@@ -216,10 +216,10 @@ def test_a_training_librarys_frames_make_a_trainer_of_a_nameless_process(read_fi
 
 @pytest.mark.parametrize(
     "line",
-    ["# rank 0 = 41, 1 = 42, 2 = 43 (of the log)", "rank 2: pid 43", "rank=2 pid=43"],
+    ["# rank 0 = 410, 1 = 420, 2 = 430 (of the log)", "rank 2: pid 430", "rank=2 pid=430"],
 )
 def test_maps_of_ranks_are_read_however_they_are_written(read_files, line):
-    assert by_pid(read_files({"x.txt": f"{line}\n{dump(43, 'python job.py')}"}))[43].rank == 2
+    assert by_pid(read_files({"x.txt": f"{line}\n{dump(430, 'python job.py')}"}))[430].rank == 2
 
 
 def test_a_list_of_replicas_gives_their_servers_an_index(read_files):
