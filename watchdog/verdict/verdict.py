@@ -17,6 +17,7 @@ from watchdog.verdict import (
     file_locks,
     long_wait,
     network,
+    numbered,
     odd_ranks,
     peers,
     progress,
@@ -29,6 +30,7 @@ from watchdog.verdict.judgement import Judgement
 JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     ended.ended_meanwhile,
     deaths.dead_member,
+    numbered.detected_by_torch,
     errors.earliest_error,
     driver.failed_driver,
     progress.finished,
@@ -43,6 +45,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     engines.stuck_engine,
     file_locks.stale_file_lock,
     silent_hosts.silent_host,
+    numbered.different_at_one_number,
     peers.lagging,
     peers.absent_from_store,
     odd_ranks.odd_rank,
