@@ -105,16 +105,31 @@ class LineReader:
         self._events.deliver(self._parts, self._first_moment)
 
     def _continued(self, number: int, line: Line) -> bool:
-        found = self._open.get(line.source)
-        if found is None:
+        stream = self._stream_of(number, line)
+        if stream is None:
             return False
-        kind, block, _ = found
+        kind, block, _ = self._open[stream]
         if len(block.lines) < MAX_BLOCK_LINES and kind.continues(line.text, block):
             block.lines.append(line.text)
-            self._open[line.source] = (kind, block, number)
+            self._open[stream] = (kind, block, number)
             return True
-        self._close_block(line.source)
+        self._close_block(stream)
         return False
+
+    def _stream_of(self, number: int, line: Line) -> str | None:
+        """The open block that a line may continue.
+
+        A logger writes its prefix before the first line of a message alone: what follows at once
+        without any belongs to it.
+        """
+        if line.source in self._open:
+            return line.source
+        if line.source or line.who is not NOBODY or line.moment or line.level:
+            return None
+        for stream, (_, _, last) in self._open.items():
+            if last == number - 1:
+                return stream
+        return None
 
     def _close_silent(self, number: int) -> None:
         for stream, (_, _, last) in list(self._open.items()):

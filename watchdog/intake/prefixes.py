@@ -49,8 +49,11 @@ _ACTOR = re.compile(
 )
 _POD = re.compile(r"\[pod/(?P<pod>[\w.\-]{1,253})/[\w.\-]{1,80}\] ?")
 _TORCHRUN = re.compile(r"\[(?:default|trainer|worker|actor|rank_?local)_?(\d{1,5})\]: ?")
-_RANK = re.compile(r"\[(?:rank|Rank|RANK)[ :_]?(\d{1,6})\](?::| -)? ?")
-_SLURM = re.compile(r"(\d{1,5}): ")
+_RANK = re.compile(r"\[(?:global[_ -]?)?rank[ :_=-]{0,2}(\d{1,6})\](?::| -)? ?", re.IGNORECASE)
+_RANK_COLON = re.compile(r"[Rr]ank[ _]?(\d{1,6}): (?!pid\b)")
+_MPI = re.compile(r"\[\d{1,4},(\d{1,6})\]<std(?:out|err)>: ?")
+_NAME_TAG = re.compile(r"\[[A-Za-z][\w.\-]{1,40}\](?= ?\[)")
+_SLURM = re.compile(r" {0,4}(\d{1,5}): ")  # srun pads the label to the width of the largest
 _CONTAINER = re.compile(
     r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)(?: (?:stdout|stderr) [FP])? "
 )
@@ -63,7 +66,10 @@ _LEVEL = re.compile(rf"\[?(?P<level>{_LEVELS})(?:\]|\b)(?:: {{0,9}}| {{0,8}}[|-]
 _PIPE_LEVEL = re.compile(rf" *\| *(?P<level>{_LEVELS}) *\| ")
 _WHERE = re.compile(r"(?:\[[\w./\-]{1,80}:\d+\]|[\w./\-]{1,160}\.(?:py|cc|cpp):\d+ -) ?")
 _MODULE = re.compile(r"[\w.]{1,120}:[\w<>.]{1,80}:\d+ - ")
-_NCCL = re.compile(r"(?P<host>[\w.\-]{1,64}):(?P<pid>\d{1,9}):\d{1,9} \[\d+\] ?(?=NCCL)")
+_NCCL = re.compile(
+    r"(?P<host>[\w.\-]{1,64}):(?P<pid>\d{1,9}):\d{1,9} \[\d+\] ?"
+    r"(?:[\w/.\-]{1,80}\.(?:cc|c|cpp|h):\d{1,6} )?(?=NCCL)"
+)
 _GLOG = re.compile(r"\[?(?P<level>[IWEF])\d{3,4} \d\d:\d\d:\d\d\.\d+ .{0,40}?[\w.]{1,60}:\d+\] ?")
 _GLOG_LEVELS = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "FATAL"}
 _DASHES = re.compile(rf"- (?P<level>{_LEVELS}) - (?:[\w.]{{1,160}} - )?")
@@ -83,12 +89,16 @@ class PrefixReader:
 
     def __init__(self, slurm: bool = False) -> None:
         self._by_digit: tuple[_Step, ...] = (_container, _time, _nccl)
+        self._slurm = slurm
         if slurm:
             self._by_digit = (_slurm, *self._by_digit)
 
     def read(self, text: str) -> Line:
         """Take one clean line apart."""
         line = Line(text)
+        if self._slurm and _SLURM.match(text):
+            text = text.lstrip(" ")
+            line = Line(text)
         if text[:1] in " \t":
             # Indented: a frame, a continuation, a table. Nothing that a logger wrote.
             return line
@@ -182,11 +192,17 @@ def _pod(text: str) -> tuple[int, Line] | None:
 
 
 def _rank(text: str) -> tuple[int, Line] | None:
-    match = _RANK.match(text)
+    match = _RANK.match(text) or _MPI.match(text) or _RANK_COLON.match(text)
     if not match:
         return None
     who = Who(rank=int(match[1]), by=(f"log prefix {match[0].strip()}",))
     return match.end(), Line("", who=who, source=match[0].strip())
+
+
+def _name_tag(text: str) -> tuple[int, Line] | None:
+    """The program's name in brackets of its own, before others: `[Trainer][RANK 3][time]`."""
+    match = _NAME_TAG.match(text)
+    return (match.end(), Line("")) if match else None
 
 
 def _slurm(text: str) -> tuple[int, Line] | None:
@@ -281,10 +297,10 @@ def _where(text: str) -> tuple[int, Line] | None:
     return (match.end(), Line("")) if match else None
 
 
-_BY_LETTER: tuple[_Step, ...] = (_glog, _level_first, _nccl, _level, _where)
+_BY_LETTER: tuple[_Step, ...] = (_glog, _level_first, _nccl, _level, _rank, _where)
 _STEPS: dict[str, tuple[_Step, ...]] = {
     "(": (_actor,),
-    "[": (_torchrun, _rank, _pod, _bracketed, _glog, _level, _where),
+    "[": (_torchrun, _rank, _pod, _bracketed, _glog, _level, _where, _name_tag),
     "-": (_dashes,),
     "|": (_pipe_level,),
     "/": (_where,),

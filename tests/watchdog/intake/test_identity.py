@@ -232,3 +232,16 @@ def test_a_list_of_replicas_gives_their_servers_an_index(read_files):
         ("engine", 0),
         ("engine", 1),
     ]
+
+
+def test_the_first_communicator_of_all_gives_pids_their_ranks(read_files):
+    line = (
+        "h{h}:{pid}:9{pid} [0] NCCL INFO ncclCommInitRank comm 0x5{pid} rank {r} nranks {n} cudaDev"
+        " 0 nvmlDev 0 busId 01000 commId 0x7 - Init START\n"
+    )
+    world = [line.format(h=r // 2, pid=300 + r, r=r, n=4) for r in range(4)]
+    later = line.format(h=0, pid=300, r=1, n=2)
+
+    found = read_files({"n.log": "".join(world) + later, "x.txt": dump(302, "python x.py")})
+
+    assert by_pid(found)[302].rank == 2
