@@ -86,6 +86,13 @@ DATA: tuple[Pattern, ...] = (
     ),
 )
 
+PROMPTS: tuple[Pattern, ...] = (
+    Pattern("prompt", r"_?cmdloop|interaction|user_line", r"(^|/)(pdb|cmd|bdb)\.py$", "debugger"),
+    Pattern("prompt", r"\w+", r"(^|/)(ipdb|pudb|remote_pdb|IPython/terminal)/", "debugger"),
+    Pattern("prompt", r"do_wait_suspend|wait_for_client", r"pydevd|debugpy", "debugger"),
+    Pattern("prompt", r"interact|raw_input", r"(^|/)code\.py$", "interpreter"),
+)
+
 QUEUES: tuple[Pattern, ...] = (
     Pattern("queue", r"get|put|join", r"(^|/)queue\.py$"),
     Pattern("queue", r"get|put", r"multiprocessing/queues\.py$"),

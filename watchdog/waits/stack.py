@@ -17,6 +17,7 @@ TELLING: tuple[Pattern, ...] = (
     *processes.FILES,
     *processes.RPC,
     *processes.DATA,
+    *processes.PROMPTS,
     *work.SLOW_WORK,
     *work.IDLE,
     *work.ENGINE,

@@ -94,7 +94,7 @@ LINES = (
     ),
     line_kind(
         "progress",
-        ("it/s", "s/it", "?it"),
+        ("%|", "it/s", "s/it", "?it"),
         r"(?P<name>[^|\[\]]{0,60}?):? +(?P<percent>\d{1,3})% ?(?:Completed )?\|.{0,40}"
         r"(?<=\|) *(?P<done>\d+)/(?P<total>\d+)"
         r" \[(?P<elapsed>[\d:]+)",
@@ -136,7 +136,8 @@ LINES = (
     line_kind(
         "progress",
         ("step:", "step ", "Step "),
-        r"\b(?P<name>[Ss]tep)[: ] ?(?P<done>\d+)\b(?! ?/)(?= ?[-:|]| loss| \w+ )",
+        r"(?<!\bat )(?<!from )(?<!after )(?<!until )\b(?P<name>[Ss]tep)[: ] ?(?P<done>\d+)\b(?! ?/)"
+        r"(?= ?[-:|]| loss| \w+ )",
     ),
     line_kind(
         "engine_address",
