@@ -73,6 +73,7 @@ _NCCL = re.compile(
 _GLOG = re.compile(r"\[?(?P<level>[IWEF])\d{3,4} \d\d:\d\d:\d\d\.\d+ .{0,40}?[\w.]{1,60}:\d+\] ?")
 _GLOG_LEVELS = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "FATAL"}
 _DASHES = re.compile(rf"- (?P<level>{_LEVELS}) - (?:[\w.]{{1,160}} - )?")
+_UNLABELLED = re.compile(r"\+ |[$#] |srun: |slurmstepd: |Submitted batch job ")
 _SLURM_SHARE = 0.8
 _REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(.{0,300}\))?$")
 _TAG_RANK = re.compile(r"rank_?(\d{1,6})$")
@@ -141,8 +142,11 @@ class PrefixReader:
 
 
 def has_slurm_labels(lines: list[str]) -> bool:
-    """Whether nearly all of the first lines of a file begin with srun's task label."""
-    sample = [line for line in lines[:200] if line.strip()]
+    """Whether nearly all of the first lines of a file begin with srun's task label.
+
+    What the shell and the scheduler say themselves has none.
+    """
+    sample = [line for line in lines[:200] if line.strip() and not _UNLABELLED.match(line)]
     labelled = sum(bool(_SLURM.match(line)) for line in sample)
     return len(sample) >= 3 and labelled >= _SLURM_SHARE * len(sample)
 
