@@ -16,6 +16,7 @@ from tests.rules import (
     cases_of_engines,
     cases_of_groups,
     cases_of_hosts,
+    cases_of_launches,
     cases_of_long_waits,
     cases_of_memory,
 )
@@ -31,6 +32,7 @@ _MODULES = (
     cases_of_endings,
     cases_of_hosts,
     cases_of_long_waits,
+    cases_of_launches,
 )
 
 

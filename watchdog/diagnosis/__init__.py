@@ -13,7 +13,7 @@ from watchdog.rules import RULES
 from watchdog.rules.documentation import Documentation, documentation
 from watchdog.situation import Situation
 from watchdog.verdict import verdict_of
-from watchdog.verdict.errors import fatal_error
+from watchdog.verdict.launch import first_failure
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     situation = Situation(evidence)
     verdict = verdict_of(situation)
     found, refuted, general = _answers(situation)
-    error = fatal_error(situation)
+    error = first_failure(situation)
     first_line = error.text.strip().partition("\n")[0][:80] if error is not None else ""
     causes = yielding(admitted(verdict.state, found, first_line), general)
     # Stable: among findings of one confidence the order of RULES decides.

@@ -7,8 +7,9 @@ import re
 from watchdog.evidence import Role
 
 _TRAINERS = re.compile(
-    r"TrainRayActor|PolicyWorker|PolicyModelActor|FSDPActor|MegatronActor|ActorWorker|WorkerDict"
-    r"|ReferenceModelActor|CriticModelActor|RefWorker|CriticWorker|PRIME-RL::Trainer"
+    r"TrainRayActor|PolicyWorker|(?:Actor|Policy|Critic|Reference|Reward)Model\w*Actor|FSDPActor"
+    r"|MegatronActor|ActorWorker|WorkerDict|RefWorker|CriticWorker|Train(?:ing)?Worker"
+    r"|PRIME-RL::Trainer"
 )
 _ENGINES = re.compile(
     r"SGLangEngine|SGLangHttpServer|vLLMHttpServer|VLLMEngine|VLLMServerActor|RolloutRayActor"
@@ -22,7 +23,10 @@ _DRIVERS = re.compile(
     r"TaskRunner|entrypoint|PPOTrainer|RolloutManager|run_grpo|Orchestrator|TrainingActor\b"
 )
 _LAUNCHERS = re.compile(r"torchrun|torch\.distributed\.run|pt_elastic|accelerate launch|srun\b")
-_OTHERS = re.compile(r"raylet|gcs_server|dashboard|ray::IDLE|RuntimeEnvAgent|detokenizer")
+_OTHERS = re.compile(
+    r"raylet|gcs_server|dashboard|ray::IDLE|RuntimeEnvAgent|detokenizer"
+    r"|(?:Agent|Reward)LoopWorker|RewardManager"
+)
 
 _ROLES: tuple[tuple[re.Pattern[str], Role], ...] = (
     (_ENGINE_WORKERS, "engine_worker"),

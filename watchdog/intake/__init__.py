@@ -19,6 +19,7 @@ from watchdog.evidence import Evidence
 from watchdog.intake.assemble import evidence_of
 from watchdog.intake.blocks import (
     BlockKind,
+    actor_list,
     actor_table,
     argument_lines,
     engine_metrics,
@@ -78,6 +79,7 @@ BLOCKS: tuple[BlockKind, ...] = (
     socket_table,
     engine_metrics,
     actor_table,
+    actor_list,
     task_table,
     ras_text,
     argument_lines,

@@ -10,6 +10,7 @@ from watchdog.evidence import Evidence, LogEvent, Process, ProcessStatus, Role, 
 from watchdog.intake.identity import Identities, identities_of, label_of
 from watchdog.intake.merging import merged_evidence
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
+from watchdog.intake.stack_owner import is_of_trainer
 from watchdog.intake.times import Calendar
 
 MAX_SAMPLES = 8
@@ -178,10 +179,12 @@ def _tells(group: Sequence[tuple[Who, ProcessPart]]) -> bool:
 
 
 def _resolved(who: Who, file_who: Who, identities: Identities, part: ProcessPart) -> Who:
+    if who.pid in identities.helpers:
+        return identities.of(who)
     known = identities.of(who)
     if who.pid is None:
         known = known.or_else(file_who)
-    known = _with_role(_with_rank(known, identities, part), identities)
+    known = _with_role(_with_rank(known, identities, part), identities, part)
     is_engine = known.role in ("engine", "engine_worker")
     if is_engine and known.engine is None and known.rank is None:
         index = identities.only_engine
@@ -202,7 +205,7 @@ def _with_rank(known: Who, identities: Identities, part: ProcessPart) -> Who:
     return replace(known, rank=rank, by=(*known.by, f"files of {label} name rank {rank}"))
 
 
-def _with_role(known: Who, identities: Identities) -> Who:
+def _with_role(known: Who, identities: Identities, part: ProcessPart) -> Who:
     if known.role is not None:
         return known
     if known.rank is not None:
@@ -212,6 +215,8 @@ def _with_role(known: Who, identities: Identities) -> Who:
     if _TRAINING_SCRIPT.search(known.command) and "ray::" not in known.command:
         role: Role = "driver" if identities.ray else "trainer"
         return replace(known, role=role, by=(*known.by, "the script's name"))
+    if part.stack is not None and is_of_trainer(part.stack):
+        return replace(known, role="trainer", by=(*known.by, "a training library in its stack"))
     return known
 
 

@@ -9,6 +9,7 @@ from watchdog.discovery.titles import role_by_process_name
 from watchdog.intake.blocks.pod_table import pod
 from watchdog.intake.blocks.torchrun_summary import exit_text
 from watchdog.intake.parts import Listing, Parts, ProcessPart, RawEvent, Who
+from watchdog.intake.tasks import ended_tasks
 
 _MEMBERS = ("trainer", "engine", "engine_worker")
 
@@ -29,6 +30,10 @@ def infer_ends(parts: Parts) -> None:
                     status_detail=detail,
                 )
             )
+    for event, who, detail in ended_tasks(parts):
+        parts.add_process(
+            ProcessPart(who=who, file=event.file, status="dead", status_detail=detail)
+        )
     for earlier, later in _same_listings(parts.listings):
         for pid in _missing(earlier, later):
             parts.add_process(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from watchdog.intake.parts import NOBODY, Parts, ProcessPart, Who
 from watchdog.intake.pods import ranks_of_pods
+from watchdog.intake.stack_owner import is_of_helper
 
 
 @dataclass
@@ -22,6 +23,8 @@ class Identities:
             where several engines are possible.
         rank_of_label: Label of a node in file names (`node_b`) to the one rank that they name.
         rank_of_pod: Name of a pod to the rank in it, where each pod runs one rank.
+        helpers: Pids of workers that a rank forked, of a data loader or a pool; they keep its
+            command line and environment.
         ray: Whether Ray actors train: then a plain `train.py` is the driver.
     """
 
@@ -30,12 +33,15 @@ class Identities:
     only_engine: int | None = None
     rank_of_label: dict[str, int] = field(default_factory=dict)
     rank_of_pod: dict[str, int] = field(default_factory=dict)
+    helpers: frozenset[int] = frozenset()
     ray: bool = False
 
     def of(self, who: Who) -> Who:
         """The hints with everything else that is known of the same process."""
         if who.pid is None:
             return self._with_pod(who)
+        if who.pid in self.helpers:
+            return replace(who, rank=None, local_rank=None, role="other")
         known = self.by_pid.get((who.host, who.pid))
         if known is None:
             hosts = self.hosts_of_pid.get(who.pid, set())
@@ -68,6 +74,11 @@ def identities_of(parts: Parts) -> Identities:
         _add_by_label(found, part, parts)
     _unify_hosts(found)
     found.rank_of_pod = ranks_of_pods(parts)
+    found.helpers = frozenset(
+        part.who.pid
+        for part in parts.processes
+        if part.who.pid is not None and part.stack is not None and is_of_helper(part.stack)
+    )
     found.only_engine = _only_engine(found, parts)
     found.ray = any("ray::" in part.who.command or part.who.actor for part in parts.processes)
     return found

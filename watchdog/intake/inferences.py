@@ -13,7 +13,7 @@ from watchdog.intake.prefixes import who_by_process_name
 from watchdog.intake.times import find_moment
 
 MAX_RANKS_BY_PID = 64
-_PAIR = re.compile(r"(\d{1,6})[ :=]+(\d{2,9})")
+_PAIR = re.compile(r"(\d{1,6})(?:[ :=]+|\W{1,5}(?:is )?pid[ =:#]{1,2})(\d{2,9})")
 _WORKER = re.compile(r"(?:scheduler|Worker|worker)[_-]?(?:TP)?(\d{1,4})$")
 
 
@@ -49,6 +49,7 @@ def infer(parts: Parts) -> None:
             parts.events[index] = replace(event, moment=found[0])
         elif event.kind == "rank_map":
             _rank_map(event, parts)
+    _ranks_of_communicators(parts)
     _library_versions(libraries, parts)
     infer_ends(parts)
 
@@ -122,6 +123,34 @@ def _engine_address(event: RawEvent, parts: Parts) -> None:
                 by=(f"list of engines in {event.file}",),
             )
         )
+
+
+def _ranks_of_communicators(parts: Parts) -> None:
+    """A process's place in the largest communicator, where that is the first it made.
+
+    So each trainer begins, with all of them; an engine begins with its own few workers, and of
+    two jobs in one file both would have a rank 0.
+    """
+    first: dict[tuple[str, int], RawEvent] = {}
+    for event in parts.events:
+        if event.kind == "nccl_comm_init" and event.who.pid is not None:
+            first.setdefault((event.who.host, event.who.pid), event)
+    size = max((_size(event) for event in first.values()), default=0)
+    world = [event for event in first.values() if _size(event) == size]
+    places = [event.fields["comm_rank"] for event in world]
+    if size < 2 or len(set(places)) < len(places):
+        return
+    for event in world:
+        if event.who.role in (None, "trainer") and event.who.rank is None:
+            by = (f"its place in NCCL's first communicator, {event.file}",)
+            rank = int(event.fields["comm_rank"])
+            who = Who(pid=event.who.pid, host=event.who.host, rank=rank, role="trainer", by=by)
+            parts.add_identity(who)
+
+
+def _size(event: RawEvent) -> int:
+    text = event.fields.get("nranks", "")
+    return int(text) if text.isdigit() and len(text) < 7 else 0
 
 
 def _nccl_version(event: RawEvent, libraries: dict[str, str], parts: Parts) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from watchdog.intake.bars import BarClocks, last_states
 from watchdog.intake.blocks import MAX_BLOCK_LINES, Block, BlockKind, Context
 from watchdog.intake.log_lines.table import KNOWN_LINES, LITERALS
 from watchdog.intake.log_store import FoldedEvents
@@ -27,6 +28,7 @@ MAX_SILENT_LINES = 2_000
 MAX_TEXT_CHARS = 2_000
 _LIBRARY = re.compile(r"/\S*libnccl[\w.\-]*")
 _EXCEPTION = re.compile(r"(?:^|[\s.(])[A-Za-z_]\w*(?:Error|Exception): ")
+_CLUSTER = ("raylet", "autoscaler", "gcs_server")
 _ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
 REMARKS = frozenset(("remark_duration", "observed_at", "gpu_spinning"))
 ERROR_LITERALS = (*_ERROR_LEVELS, "Error: ", "Exception: ")
@@ -61,6 +63,7 @@ class LineReader:
         self._events = FoldedEvents()
         self._open: dict[str, tuple[BlockKind, Block, int]] = {}
         self._last: dict[str, tuple[int, Line]] = {}
+        self._bars = BarClocks()
         self._moment: Moment | None = None
         self._first_moment: tuple[int, Moment] | None = None
 
@@ -89,11 +92,13 @@ class LineReader:
             return
         marker = read_marker(line.text)
         if marker is not None:
-            self._follow(marker, number)
+            self._follow(_timed(marker, line), number)
         elif self._opened(number, line):
             return
         else:
             self._remember(number, line)
+        for state in last_states(raw):
+            self._bar(number, self._prefixes.read(clean_line(state)))
         self._known_lines(number, line, is_marker=marker is not None)
 
     def close(self) -> None:
@@ -101,20 +106,37 @@ class LineReader:
         for stream in list(self._open):
             self._close_block(stream)
         for number, line in self._last.values():
+            if line.who.actor in _CLUSTER:
+                continue  # its state is printed whatever the job does
             self._parts.add_event(self._event("last_line", number, line, {}))
         self._events.deliver(self._parts, self._first_moment)
 
     def _continued(self, number: int, line: Line) -> bool:
-        found = self._open.get(line.source)
-        if found is None:
+        stream = self._stream_of(number, line)
+        if stream is None:
             return False
-        kind, block, _ = found
+        kind, block, _ = self._open[stream]
         if len(block.lines) < MAX_BLOCK_LINES and kind.continues(line.text, block):
             block.lines.append(line.text)
-            self._open[line.source] = (kind, block, number)
+            self._open[stream] = (kind, block, number)
             return True
-        self._close_block(line.source)
+        self._close_block(stream)
         return False
+
+    def _stream_of(self, number: int, line: Line) -> str | None:
+        """The open block that a line may continue.
+
+        A logger writes its prefix before the first line of a message alone: what follows at once
+        without any belongs to it.
+        """
+        if line.source in self._open:
+            return line.source
+        if line.source or line.who is not NOBODY or line.moment or line.level:
+            return None
+        for stream, (_, _, last) in self._open.items():
+            if last == number - 1:
+                return stream
+        return None
 
     def _close_silent(self, number: int) -> None:
         for stream, (_, _, last) in list(self._open.items()):
@@ -181,11 +203,19 @@ class LineReader:
         if not found and not is_marker and _is_error(line):
             self._events.add(self._event("error", number, line, _error_fields(line)), line.repeated)
 
+    def _bar(self, number: int, line: Line) -> None:
+        """An earlier state of a bar that rewrote its line: that it counted, nothing else."""
+        for kind, fields in KNOWN_LINES.events(line.text):
+            if kind == "progress" and fields.get("form") == "bar":
+                self._events.add(self._event(kind, number, line, fields))
+
     def _event(self, kind: str, number: int, line: Line, fields: dict[str, str]) -> RawEvent:
         moment = line.moment
         if kind == "observed_at":
             at = find_moment(fields.get("at", ""))
             moment = at[0] if at else None
+        elif moment is None and fields.get("form") == "bar":
+            moment = self._bars.moment(fields.get("name", ""), fields["elapsed"], self._moment)
         elif moment is None and self._moment is not None:
             moment = self._moment
             fields = {**fields, "time_of": "the line before"}
@@ -200,6 +230,11 @@ class LineReader:
             who=whose_line(line.who, self._base.file_who),
             fields=fields,
         )
+
+
+def _timed(marker: Marker, line: Line) -> Marker:
+    """The marker, with the time that stands before a shell's prompt."""
+    return replace(marker, moment=line.moment) if marker.moment is None else marker
 
 
 def whose_line(who: Who, file_who: Who) -> Who:

@@ -44,6 +44,14 @@ _PROMPT = re.compile(r"(?:[\w.\-]+@[\w.\-]+[:\s]\S{0,80})?[$#] (?P<command>\S.*)
 _TITLE_RANK = re.compile(
     r"(?P<part>[A-Za-z]{3,20})?[ _-]*\brank[ _:=-]*(?P<rank>\d{1,6})\b", re.IGNORECASE
 )
+_TITLE_LOCAL_RANK = re.compile(r"\blocal[ _-]?rank[ _:=-]*(?P<rank>\d{1,5})\b", re.IGNORECASE)
+_FRAME = re.compile(r"#\d+ +(?:0x[0-9a-f]+ in |[\w:]+ ?\()")
+_MAP = re.compile(r"\d ?[=:] ?\d{2,9}[,;] *(?:rank )?\d{1,6} ?[=:] ?\d{2,9}")
+_CHILDREN = re.compile(r"\b(?:children|child(?:ren)? processes|workers|sub-?processes) of\b", re.I)
+_BARE_RANK = re.compile(
+    r"(?:[(\[<{]\s*(?:global |trainer )?rank[ _:=#-]*\d{1,6}\s*[)\]>}]:?|Rank \d{1,6}:)\s*",
+    re.IGNORECASE,
+)
 _TITLE_ENGINE = re.compile(r"\b(?:engine|server|replica)[ _:#-]*(?P<engine>\d{1,5})\b", re.I)
 _TITLE_PID = re.compile(r"(?:\bpid[ =:]*|/proc/|-p |--pid[ =])(?P<pid>\d{1,10})\b", re.IGNORECASE)
 _TITLE_HOST = re.compile(r"\b(?:on|host|node)[ :=]+(?P<host>[A-Za-z][\w.\-]*\d[\w.\-]*)")
@@ -58,8 +66,12 @@ def read_marker(text: str) -> Marker | None:
         return _dump_header(text)
     first = text[:1]
     if first and first in "#=-*>":
+        if _FRAME.match(text):
+            return None
         match = _HEADING.match(text)
         return _heading(match["title"]) if match else None
+    if first and first in "([<{R" and _BARE_RANK.fullmatch(text):
+        return _heading(text.strip("()[]<>{}: "))
     if "$ " in text[:120]:
         match = _PROMPT.match(text)
         return _prompt(match["command"]) if match else None
@@ -108,16 +120,25 @@ def _prompt(command: str) -> Marker:
 
 
 def who_by_title(title: str) -> Who:
-    """What a heading says: `actor rank 3`, `rollout rank 0`, `engine 1`, `on node-2`."""
+    """What a heading says: `actor rank 3`, `rollout rank 0`, `engine 1`, `on node-2`.
+
+    What stands below `workers of rank 3` is of other processes than rank 3, and what stands
+    below a map of ranks to pids is of none of them.
+    """
+    if _CHILDREN.search(title) or _MAP.search(title):
+        return NOBODY
     rank, engine = _TITLE_RANK.search(title), _TITLE_ENGINE.search(title)
+    local = _TITLE_LOCAL_RANK.search(title)
     pid, host = _TITLE_PID.search(title), _TITLE_HOST.search(title)
-    if not (rank or engine or pid or host):
+    if not (rank or local or engine or pid or host):
         return NOBODY
     is_engine = bool(rank and (rank["part"] or "").lower() in _ENGINE_PARTS)
-    role: Role | None = "engine" if is_engine or engine else "trainer" if rank else None
+    is_trainer = bool(rank or local)
+    role: Role | None = "engine" if is_engine or engine else "trainer" if is_trainer else None
     return Who(
         pid=int(pid["pid"]) if pid else None,
         rank=int(rank["rank"]) if rank and not is_engine else None,
+        local_rank=int(local["rank"]) if local else None,
         engine=int(rank["rank"])
         if rank and is_engine
         else int(engine["engine"])

@@ -285,8 +285,9 @@ def who_by_file_name(name: str) -> Who:
         match = pattern.search(base)
         if match and not (attribute == "pid" and _looks_like_date(base, match.start(1))):
             found[attribute] = int(match.group(1))
-    if found.get("rank") == found.get("pid"):
-        found.pop("rank", None)
+    for attribute in ("rank", "engine"):
+        if found.get(attribute) == found.get("pid"):
+            found.pop(attribute, None)
     lower = base.lower()
     if "engine_of_rank" in lower or re.search(r"engine[_-]?core", lower):
         found.pop("engine", None)

@@ -49,8 +49,11 @@ _ACTOR = re.compile(
 )
 _POD = re.compile(r"\[pod/(?P<pod>[\w.\-]{1,253})/[\w.\-]{1,80}\] ?")
 _TORCHRUN = re.compile(r"\[(?:default|trainer|worker|actor|rank_?local)_?(\d{1,5})\]: ?")
-_RANK = re.compile(r"\[(?:rank|Rank|RANK)[ :_]?(\d{1,6})\](?::| -)? ?")
-_SLURM = re.compile(r"(\d{1,5}): ")
+_RANK = re.compile(r"\[(?:global[_ -]?)?rank[ :_=-]{0,2}(\d{1,6})\](?::| -)? ?", re.IGNORECASE)
+_RANK_COLON = re.compile(r"[Rr]ank[ _]?(\d{1,6}): (?!pid\b)")
+_MPI = re.compile(r"\[\d{1,4},(\d{1,6})\]<std(?:out|err)>: ?")
+_NAME_TAG = re.compile(r"\[[A-Za-z][\w.\-]{1,40}\](?= ?\[)")
+_SLURM = re.compile(r" {0,4}(\d{1,5}): ")  # srun pads the label to the width of the largest
 _CONTAINER = re.compile(
     r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)(?: (?:stdout|stderr) [FP])? "
 )
@@ -63,10 +66,14 @@ _LEVEL = re.compile(rf"\[?(?P<level>{_LEVELS})(?:\]|\b)(?:: {{0,9}}| {{0,8}}[|-]
 _PIPE_LEVEL = re.compile(rf" *\| *(?P<level>{_LEVELS}) *\| ")
 _WHERE = re.compile(r"(?:\[[\w./\-]{1,80}:\d+\]|[\w./\-]{1,160}\.(?:py|cc|cpp):\d+ -) ?")
 _MODULE = re.compile(r"[\w.]{1,120}:[\w<>.]{1,80}:\d+ - ")
-_NCCL = re.compile(r"(?P<host>[\w.\-]{1,64}):(?P<pid>\d{1,9}):\d{1,9} \[\d+\] ?(?=NCCL)")
+_NCCL = re.compile(
+    r"(?P<host>[\w.\-]{1,64}):(?P<pid>\d{1,9}):\d{1,9} \[\d+\] ?"
+    r"(?:[\w/.\-]{1,80}\.(?:cc|c|cpp|h):\d{1,6} )?(?=NCCL)"
+)
 _GLOG = re.compile(r"\[?(?P<level>[IWEF])\d{3,4} \d\d:\d\d:\d\d\.\d+ .{0,40}?[\w.]{1,60}:\d+\] ?")
 _GLOG_LEVELS = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "FATAL"}
 _DASHES = re.compile(rf"- (?P<level>{_LEVELS}) - (?:[\w.]{{1,160}} - )?")
+_UNLABELLED = re.compile(r"\+ |[$#] |srun: |slurmstepd: |Submitted batch job ")
 _SLURM_SHARE = 0.8
 _REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(.{0,300}\))?$")
 _TAG_RANK = re.compile(r"rank_?(\d{1,6})$")
@@ -83,12 +90,16 @@ class PrefixReader:
 
     def __init__(self, slurm: bool = False) -> None:
         self._by_digit: tuple[_Step, ...] = (_container, _time, _nccl)
+        self._slurm = slurm
         if slurm:
             self._by_digit = (_slurm, *self._by_digit)
 
     def read(self, text: str) -> Line:
         """Take one clean line apart."""
         line = Line(text)
+        if self._slurm and _SLURM.match(text):
+            text = text.lstrip(" ")
+            line = Line(text)
         if text[:1] in " \t":
             # Indented: a frame, a continuation, a table. Nothing that a logger wrote.
             return line
@@ -131,8 +142,11 @@ class PrefixReader:
 
 
 def has_slurm_labels(lines: list[str]) -> bool:
-    """Whether nearly all of the first lines of a file begin with srun's task label."""
-    sample = [line for line in lines[:200] if line.strip()]
+    """Whether nearly all of the first lines of a file begin with srun's task label.
+
+    What the shell and the scheduler say themselves has none.
+    """
+    sample = [line for line in lines[:200] if line.strip() and not _UNLABELLED.match(line)]
     labelled = sum(bool(_SLURM.match(line)) for line in sample)
     return len(sample) >= 3 and labelled >= _SLURM_SHARE * len(sample)
 
@@ -182,11 +196,17 @@ def _pod(text: str) -> tuple[int, Line] | None:
 
 
 def _rank(text: str) -> tuple[int, Line] | None:
-    match = _RANK.match(text)
+    match = _RANK.match(text) or _MPI.match(text) or _RANK_COLON.match(text)
     if not match:
         return None
     who = Who(rank=int(match[1]), by=(f"log prefix {match[0].strip()}",))
     return match.end(), Line("", who=who, source=match[0].strip())
+
+
+def _name_tag(text: str) -> tuple[int, Line] | None:
+    """The program's name in brackets of its own, before others: `[Trainer][RANK 3][time]`."""
+    match = _NAME_TAG.match(text)
+    return (match.end(), Line("")) if match else None
 
 
 def _slurm(text: str) -> tuple[int, Line] | None:
@@ -281,14 +301,21 @@ def _where(text: str) -> tuple[int, Line] | None:
     return (match.end(), Line("")) if match else None
 
 
-_BY_LETTER: tuple[_Step, ...] = (_glog, _level_first, _nccl, _level, _where)
+_BY_LETTER: tuple[_Step, ...] = (_glog, _level_first, _nccl, _level, _rank, _where)
 _STEPS: dict[str, tuple[_Step, ...]] = {
     "(": (_actor,),
-    "[": (_torchrun, _rank, _pod, _bracketed, _glog, _level, _where),
+    "[": (_torchrun, _rank, _pod, _bracketed, _glog, _level, _where, _name_tag),
     "-": (_dashes,),
     "|": (_pipe_level,),
     "/": (_where,),
 }
+# Of the environment that people print beside a command, of launchers' options (`--local_rank`).
+_RANK_OPTION = re.compile(
+    r"(?<![\w-])(?:RANK=|OMPI_COMM_WORLD_RANK=|SLURM_PROCID=|PMI_RANK=|--rank[ =])(\d{1,6})\b"
+)
+_LOCAL_RANK_OPTION = re.compile(
+    r"(?<![\w-])(?:LOCAL_RANK=|SLURM_LOCALID=|--local[_-]rank[ =])(\d{1,5})\b"
+)
 _ROLE_OPTION = re.compile(r"--role[ =](trainer|actor|engine|rollout|driver)\b")
 
 
@@ -307,6 +334,8 @@ def who_by_process_name(name: str) -> Who:
         )
     inside = parallel_ranks(name)
     who = Who(role=role, worker=inside.get("TP"), replica=inside.get("DP"))
+    if role in (None, "trainer"):
+        who = _with_ranks_of(name, who)
     if role == "engine_worker" and who.worker is None and name.endswith("scheduler"):
         who = replace(who, worker=0)
     index = actor_index(name)
@@ -315,3 +344,17 @@ def who_by_process_name(name: str) -> Who:
     elif index is not None and role == "engine":
         who = replace(who, engine=index)
     return who
+
+
+def _with_ranks_of(command: str, who: Who) -> Who:
+    """The ranks that a command line gives its process, or a remark beside it."""
+    own, local = _RANK_OPTION.search(command), _LOCAL_RANK_OPTION.search(command)
+    if own is None and local is None:
+        return who
+    found = own or local
+    return replace(
+        who,
+        rank=int(own[1]) if own else None,
+        local_rank=int(local[1]) if local else None,
+        by=(f"{found[0]} beside its command",) if found else (),
+    )

@@ -77,7 +77,8 @@ def _last_state(line: str) -> str:
     # A launcher's prefix stands before the first carriage return and is not repeated after it;
     # Ray repeats it at the end of each state.
     first = line.split("\r", 1)[0]
-    prefix = first if _PREFIX_END.search(first[-80:]) and len(first) < 240 else ""
+    is_prefix = _PREFIX_END.search(first[-80:]) and len(first) < 240 and "%|" not in first
+    prefix = first if is_prefix else ""
     states = [state for state in line.rsplit("\r", 8) if state.strip()]
     if not states:
         return ""

@@ -5,7 +5,8 @@ What hangs
 
 How it shows
     Black boxes or flight recorders show another operation or number at the same group; watchdog
-    lines give another operation or size at the same sequence number; stacks show other call
+    lines, or torch's own check (`CollectiveFingerPrint`), give another operation or size at the
+    same sequence number; stacks show other call
     sites.
 
 What to do
@@ -27,9 +28,10 @@ from typing import Final
 
 from watchdog.evidence import Process
 from watchdog.findings import Finding, Refutation
-from watchdog.signs import peers
-from watchdog.signs.answers import finding, seen
+from watchdog.signs import crash, peers
+from watchdog.signs.answers import finding, quoted, seen
 from watchdog.situation import Situation
+from watchdog.verdict import numbered
 
 CAUSE_CLASS: Final = "collective_mismatch"
 IS_GENERAL: Final = True
@@ -39,6 +41,8 @@ _MEMBER = re.compile(r"PG GUID \S*?\((?P<group>[^)]+)\) Rank (?P<member>\d+)\]")
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
+    if crash.first_error(situation, "CollectiveFingerPrint") is not None:
+        return _in_the_log(situation)
     if not peers.hung(situation):
         return None
     for look in (_in_the_log, _at_one_number, _by_stacks, _by_count):
@@ -49,16 +53,18 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
 
 
 def _in_the_log(situation: Situation) -> Finding | None:
-    """Watchdog lines with another operation or size at one number."""
-    sizes = [
-        f"number {seq} of group {group or '?'}: {' and '.join(sorted(found))}"
-        for (group, seq), found in peers.sequences(situation).items()
-        if len(found) > 1
-    ]
-    if not sizes:
+    """Lines of NCCL's watchdog, or of torch's own check, with another operation or size."""
+    parties = numbered.different(situation)
+    if parties is None:
         return None
-    summary = "Ranks entered different operations at one number."
-    return finding(__name__, CAUSE_CLASS, "confirmed", summary, sizes[:3])
+    return finding(
+        __name__,
+        CAUSE_CLASS,
+        "confirmed",
+        "Ranks entered different operations at one number.",
+        [*parties.described[:3], quoted(parties.lines[min(parties.lines)])],
+        culprits=[p for p in situation.trainers if p.rank in parties.minority],
+    )
 
 
 def _at_one_number(situation: Situation) -> Finding | None:

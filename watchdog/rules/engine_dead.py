@@ -51,9 +51,10 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     named = [
         c
         for c in verdict_of(situation).culprits
-        if c.engine is not None or _served(situation, c.pid)
+        if c.engine is not None or _served(situation, c.pid) or _is_engine(situation, c.process)
     ]
-    died = [e for e in situation.logs.deaths if crash.earlier(situation, e)]
+    own = [e for e in situation.evidence.log_events if e.kind == "engine_dead"]
+    died = [e for e in (*situation.logs.deaths, *own) if crash.earlier(situation, e)]
     if named and died:
         return finding(
             __name__, CAUSE_CLASS, "likely", f"{named[0].process} is gone.", [quoted(died[0])]
@@ -64,6 +65,10 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
 def _ends(situation: Situation, process: Process) -> list[str]:
     state = f"{process.key}: {process.status} {process.status_detail}".strip()
     return [state, *quotes(deaths.lines_of_end(situation, process), 3)]
+
+
+def _is_engine(situation: Situation, key: str) -> bool:
+    return any(process.key == key for process in situation.engines)
 
 
 def _served(situation: Situation, pid: int | None) -> bool:

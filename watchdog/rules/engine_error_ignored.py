@@ -24,9 +24,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from watchdog.evidence import LogEvent
 from watchdog.findings import Finding, Refutation
-from watchdog.signs import crash, peers
+from watchdog.signs import crash, engines, peers
 from watchdog.signs.answers import finding, quoted
 from watchdog.situation import Situation
 
@@ -61,7 +60,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
 def _unseen_by_the_sender(situation: Situation) -> Finding | None:
     """An engine failed in its update first; the sender gave up waiting for its answer later."""
     first = crash.first_error(situation, _IN_UPDATE)
-    if first is None or not _is_of_engine(situation, first):
+    if first is None or not engines.wrote(situation, first):
         return None
     gave_up = [
         e
@@ -79,12 +78,4 @@ def _unseen_by_the_sender(situation: Situation) -> Finding | None:
         "likely",
         "An engine failed in its update, and the sender waited for its answer in vain.",
         [quoted(first), quoted(gave_up[0])],
-    )
-
-
-def _is_of_engine(situation: Situation, event: LogEvent) -> bool:
-    return event.engine is not None or any(
-        p.pid == event.pid and p.role in ("engine", "engine_worker")
-        for p in situation.evidence.processes
-        if event.pid is not None
     )

@@ -4,8 +4,9 @@ What hangs
     All ranks of the communicator.
 
 How it shows
-    `got completion with error`, `ibv_poll_cq` or `ibv_modify_qp failed` in a log before any time-
-    out.
+    `Got completion from peer … with status=12` (or `with error 12`), `ibv_poll_cq` or
+    `ibv_modify_qp failed` in a log before any time-out. Status 5 only says that the other end gave
+    up first.
 
 What to do
     Look at the link (counters, cable, PFC); set NCCL_IB_GID_INDEX and NCCL_IB_HCA as the fabric
@@ -33,7 +34,7 @@ CAUSE_CLASS: Final = "nccl_transport"
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     said = situation.log(
-        r"got completion with error|ibv_(modify_qp|poll_cq"
+        r"(?i)got completion (from peer \S+ )?with (error|status=(?!5\b))|ibv_(modify_qp|poll_cq"
         r"|reg_mr)\w* (failed|returned)|IB.*(async event|port error)"
     )
     if not said or crash.dead_processes(situation):

@@ -84,7 +84,7 @@ def _waits_for_child(situation: Situation) -> bool:
     """Whether an accused rank reads a pipe or waits for a child: it waits for the fork."""
     return bool(
         situation.at(
-            r"^_*(read|waitpid|wait4|recv)$|subprocess|from_worker|popen",
+            r"^_*(read|waitpid|wait4|recv)$|subprocess|from_worker|popen|^data loader$",
             among=peers.accused(situation),
         )
     )

@@ -5,9 +5,10 @@ What hangs
     the barrier behind it.
 
 How it shows
-    The kernel log names the pid (`Memory cgroup out of memory: Killed process`), the engine or
-    launcher reports exit code -9, Ray speaks of memory pressure, a cgroup counts an `oom_kill`,
-    Kubernetes evicts the pod because the node is low on memory.
+    The kernel log names the pid (`Memory cgroup out of memory: Killed process`), Slurm the task
+    (`task 3: Out Of Memory`), the engine or launcher reports exit code -9, Ray speaks of memory
+    pressure, a cgroup counts an `oom_kill`, Kubernetes evicts the pod because the node is low on
+    memory.
     All time-out lines come later.
 
 What to do
@@ -44,7 +45,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         return None
     killed = list(
         situation.log(
-            r"Killed process \d+|oom-kill:|oom_kill|low on memory|memory pressure|Task was killed"
+            r"Killed process \d+|oom-kill|oom_kill|low on memory|memory pressure|Task was killed"
         )
     )
     told = [

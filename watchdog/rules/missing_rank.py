@@ -30,6 +30,7 @@ from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     duration,
+    spoken,
     verdict_of,
 )
 from watchdog.verdict.silent_hosts import silent_hosts
@@ -84,6 +85,16 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             "likely",
             "A rank has entered fewer collectives than the others.",
             [f"rank {rank}: last enqueued {counts[0]}" for rank, counts in late.items()],
+        )
+    named, line = spoken.named_missing(situation)
+    if named and not waiting and any(p.rank in named for p in absent):
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "likely",
+            "A rank did not come to the barrier that names it.",
+            [line.strip()[:200], *(seen(situation, p) for p in absent[:3])],
+            culprits=absent,
         )
     if not waiting or not (absent or gone):
         return None

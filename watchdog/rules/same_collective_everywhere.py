@@ -29,6 +29,7 @@ from watchdog.signs import engines, peers
 from watchdog.signs.answers import finding
 from watchdog.situation import Situation
 from watchdog.verdict import (
+    numbered,
     verdict_of,
 )
 
@@ -82,7 +83,7 @@ def _others_only_log(situation: Situation, counters: dict[int, tuple[int, int]])
 
 def _by_log(situation: Situation, counters: dict[int, tuple[int, int]]) -> Finding | None:
     """The watchdog lines alone; they prove it only where it is known that no rank is missing."""
-    if any(len(found) > 1 for found in peers.sequences(situation).values()):
+    if numbered.different(situation) is not None:
         return None
     enqueued, completed = next(iter(counters.values()))
     return finding(

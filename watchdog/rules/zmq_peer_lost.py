@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs import peers
+from watchdog.signs import engines, peers
 from watchdog.signs.answers import finding, quoted, quotes, seen
 from watchdog.situation import Situation
 
@@ -34,7 +34,7 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     again = list(situation.log(r"zmq\.error\.Again|zmq.*Resource temporarily unavailable"))
     waiting = [p for p in situation.trainers if situation.wait(p).operation == "zmq"]
-    engine_error = next((e for e in situation.logs.errors if e.engine is not None), None)
+    engine_error = next((e for e in situation.logs.errors if engines.wrote(situation, e)), None)
     if engine_error and (again or (waiting and len(waiting) == len(situation.trainers))):
         return finding(
             __name__,

@@ -17,6 +17,7 @@ __all__ = [
     "odd_workers",
     "quoted_load",
     "worker_parties",
+    "wrote",
 ]
 
 
@@ -37,6 +38,13 @@ def history_with(situation: Situation, expression: str) -> tuple[EngineHistory, 
         if found:
             return history, found[-1]
     return None
+
+
+def wrote(situation: Situation, event: LogEvent) -> bool:
+    """Whether an engine or one of its workers wrote the line, with an index or without."""
+    if event.engine is not None:
+        return True
+    return event.pid is not None and any(p.pid == event.pid for p in situation.engines)
 
 
 def during(history: EngineHistory, op: str, expression: str) -> tuple[LogEvent, ...]:

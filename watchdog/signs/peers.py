@@ -16,7 +16,6 @@ __all__ = [
     "everybody_is_described",
     "group_size",
     "hung",
-    "sequences",
     "waiting",
 ]
 
@@ -55,14 +54,3 @@ def accused(situation: Situation) -> tuple[Process, ...]:
     """Trainers that the verdict names."""
     named = {culprit.process for culprit in verdict_of(situation).culprits}
     return tuple(p for p in situation.trainers if p.key in named)
-
-
-def sequences(situation: Situation) -> dict[tuple[str, int], set[str]]:
-    """Operations and sizes that the watchdog lines give for one number of one group."""
-    found: dict[tuple[str, int], set[str]] = {}
-    for event in situation.evidence.log_events:
-        seq = event.fields.get("seq", "")
-        if event.kind == "nccl_watchdog_timeout" and seq.isdigit() and "op" in event.fields:
-            what = f"{event.fields['op']} of {event.fields.get('numel_in', '?')}"
-            found.setdefault((event.fields.get("pg_id", ""), int(seq)), set()).add(what)
-    return found

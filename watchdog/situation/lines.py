@@ -57,6 +57,14 @@ CUDA_MEMORY_FAULT = re.compile(
 )
 """Memory was touched that is not there: released, unmapped or closed."""
 
+TRANSPORT_FAULT = re.compile(
+    r"NCCL WARN.*(?:[Gg]ot completion (?:from peer \S+ )?with (?:error |status=)(?!5\b)\d+"
+    r"|[Cc]all to ibv_\w+ (?:failed|returned)|ibv_\w+ failed|async (?:fatal )?event"
+    r"|creating shared memory segment|extend /dev/shm|No space left on device"
+    r"|Cuda failure|Failed to (?:open|bind|map))"
+)
+"""What a transport met by itself. Status 5 (flushed) is that of the other end of a broken link."""
+
 _DEVICE_FAULT = re.compile(r"CUresult error: [1-9]|cudaError error: [1-9]|CUDA out of memory")
 """What a library prints before it ends the process without a traceback."""
 
@@ -146,6 +154,8 @@ def is_error(event: LogEvent) -> bool:
     if TIME_OUT.search(event.text) or PEER_LOST.search(event.text):
         return False
     if event.kind in ("traceback", "exception", "python_error"):
+        return True
+    if event.kind == "nccl_error" and TRANSPORT_FAULT.search(event.text):
         return True
     if CUDA_MEMORY_FAULT.search(event.text) or _DEVICE_FAULT.search(event.text):
         return True

@@ -30,7 +30,7 @@ _TRANSFER_CHANNELS = re.compile(
 )
 
 _POLLING: frozenset[WaitKind] = frozenset(
-    {"file_wait", "lock", "rpc", "sleep", "queue", "idle", "await", "store"}
+    {"file_wait", "prompt", "lock", "rpc", "sleep", "queue", "idle", "await", "store"}
 )
 _WORKING: frozenset[WaitKind] = frozenset(
     {"slow_work", "compute", "file_io", "unknown", "weight_read", "engine_step"}

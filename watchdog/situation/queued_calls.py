@@ -23,6 +23,12 @@ class QueuedCall:
     running: LogEvent
     runner: Process | None
 
+    @property
+    def waits_for_itself(self) -> bool:
+        """Whether the running call made the pending one."""
+        task = self.running.fields.get("task", "")
+        return bool(task) and self.pending.fields.get("parent") == task
+
 
 def method_of(row: LogEvent) -> str:
     """Name of the method that the row calls."""

@@ -16,7 +16,8 @@ def deaf(situation: Situation) -> tuple[Process, ...]:
     runners = [q.runner for q in situation.queued_calls if q.runner is not None]
     others = [p for p in situation.evidence.processes if p.role != "trainer"]
     candidates = others if lasted(situation) else runners
-    return tuple(p for p in candidates if blocks_event_loop(p))
+    distinct = {p.key: p for p in candidates}.values()
+    return tuple(p for p in distinct if blocks_event_loop(p))
 
 
 def deaf_actor(situation: Situation) -> Judgement | None:
@@ -24,7 +25,8 @@ def deaf_actor(situation: Situation) -> Judgement | None:
     found = deaf(situation)
     described = [p for p in situation.evidence.processes if situation.with_stack(p)]
     closed = len(described) > 1 and all(situation.wait(p).kind == "rpc" for p in described)
-    if not found or not (closed or lasted(situation)):
+    circle = any(q.runner in found and q.waits_for_itself for q in situation.queued_calls)
+    if not found or not (closed or circle or lasted(situation)):
         return None
     culprits = tuple(
         accused(situation, p, f"{name_of(p)} waits in ray.get and hears no other call meanwhile")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from watchdog.situation import Situation
 from watchdog.situation.counting import Counting
+from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict import odd_ranks
 from watchdog.verdict.duration import SILENT_S
 from watchdog.verdict.judgement import Judgement, accused, name_of, names_of, waiting_for
@@ -23,7 +24,11 @@ def counting(situation: Situation) -> Judgement | None:
         return Judgement("healthy", f"The training goes on: {line}.")
     working = tuple(
         p for p in situation.trainers if p not in waiting and situation.with_stack(p)
-    ) or tuple(p for p in situation.engines if p.engine == chosen.last.engine)
+    ) or tuple(
+        p
+        for p in situation.engines
+        if p.engine == chosen.last.engine and situation.wait(p).kind not in WAITING_TOGETHER
+    )
     culprits = tuple(
         accused(situation, p, f"{name_of(p)} works: {chosen.pace}") for p in working[:2]
     )

@@ -17,6 +17,7 @@ _WORDS = {
     "memory_switch": "pausing or resuming memory ({op})",
     "lock": "waiting for a lock ({op})",
     "gil_held": "holding the GIL in {op}",
+    "prompt": "at the prompt of a {op}",
     "file_wait": "waiting for a file ({op})",
     "file_io": "in file input or output ({op})",
     "slow_work": "working: {op}",

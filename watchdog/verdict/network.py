@@ -36,9 +36,13 @@ def unreachable_address(situation: Situation) -> Judgement | None:
         if waiting
         else ()
     )
-    return Judgement(
-        "hung", f"{culprit.process} advertises an unreachable address.", (culprit,), chain
+    # A refusal raises; a time-out is what the wait itself ends in.
+    raised = refused is not None and any(
+        e.kind == "traceback" and lines.PEER_LOST.search(e.text)
+        for e in situation.evidence.log_events
     )
+    reason = f"{culprit.process} advertises an unreachable address."
+    return Judgement("crashed" if raised else "hung", reason, (culprit,), chain)
 
 
 def worked_before(situation: Situation, said: tuple[LogEvent, ...]) -> bool:

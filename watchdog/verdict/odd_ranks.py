@@ -15,6 +15,7 @@ SURE: tuple[WaitKind, ...] = ("stopped", "paused_memory", "gil_held")
 """What the kernel or the interpreter says leaves no room for another reading."""
 
 SUSPICION: tuple[WaitKind, ...] = (
+    "prompt",
     "weight_read",
     "memory_switch",
     "lock",

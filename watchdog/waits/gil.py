@@ -55,9 +55,14 @@ def _is_blocked_in_c(thread: ThreadStack) -> bool:
 
 
 def _starves_others(sample: StackSample, owner: ThreadStack) -> bool:
-    others = [t for t in sample.threads if t is not owner and t.frames]
+    # A thread without Python frames never asks for it, unless it is seen to.
+    others = [t for t in sample.threads if t is not owner and t.frames and _may_want(t)]
     waiting = [t for t in others if any(_WAITS_FOR_GIL.search(f.function) for f in t.frames[:4])]
     return len(waiting) >= 2 and len(waiting) == len(others)
+
+
+def _may_want(thread: ThreadStack) -> bool:
+    return any(not f.native or _WAITS_FOR_GIL.search(f.function) for f in thread.frames)
 
 
 def _stood_still(pair: tuple[StackSample, StackSample] | None, thread: ThreadStack) -> bool:

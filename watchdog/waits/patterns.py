@@ -20,6 +20,7 @@ WaitKind = Literal[
     "memory_switch",
     "lock",
     "gil_held",
+    "prompt",
     "file_wait",
     "file_io",
     "slow_work",
@@ -42,11 +43,12 @@ WaitKind = Literal[
 `store`: a key of the rendezvous store. `rpc`: an answer of another process. `weight_read`: reading
 its own weights. `paused_memory`: the kernel blocks a read of released memory. `memory_switch`:
 pausing or resuming memory. `lock`: a lock of its own process or machine. `gil_held`: blocked in C
-with the GIL. `file_wait`: a file that somebody else must write. `file_io`: reading or writing.
-`slow_work`: compiling, loading. `compute`: training or generating. `device_sync`: waiting for the
-device, for whom is not told. `engine_step`: a step of an engine's scheduler. `queue`, `await`:
-work of another thread or coroutine. `cleanup`: on the way out after an error. `idle`: nothing to
-do. `stopped`, `dead`, `no_answer`: as the kernel or the silence says."""
+with the GIL. `prompt`: a person's answer at a debugger. `file_wait`: a file that somebody else
+must write. `file_io`: reading or writing. `slow_work`: compiling, loading. `compute`: training or
+generating. `device_sync`: waiting for the device, for whom is not told. `engine_step`: a step of
+an engine's scheduler. `queue`, `await`: work of another thread or coroutine. `cleanup`: on the way
+out after an error. `idle`: nothing to do. `stopped`, `dead`, `no_answer`: as the kernel or the
+silence says."""
 
 
 @dataclass(frozen=True)

@@ -14,21 +14,17 @@ from watchdog.waits.stack import StackWait, decisive_wait
 SETUP_OPS = frozenset({"new_group", "init_process_group", "new_subgroups", "split_group"})
 """Operations of a black box that build a group."""
 
-EQUAL_INPUT_OPS = frozenset(
+_EQUAL_INPUT_OPS = frozenset(
     {
         "broadcast",
-        "all_reduce",
         "allreduce",
         "reduce",
-        "all_gather_into_tensor",
-        "allgather_base",
-        "_allgather_base",
-        "reduce_scatter_tensor",
-        "_reduce_scatter_base",
-        "reduce_scatter_base",
+        "allgatherintotensor",
+        "allgatherbase",
+        "reducescattertensor",
+        "reducescatterbase",
     }
 )
-"""Operations to which every rank brings as much as the others; of the rest some may bring more."""
 
 _PHASES: tuple[tuple[str, WaitKind], ...] = (
     (r"^read|weights?_getter", "weight_read"),
@@ -130,6 +126,11 @@ def _from_stack(told: StackWait) -> Wait:
     )
 
 
+def needs_equal_input(op: str) -> bool:
+    """Whether every rank must bring as much as the others to it, whoever wrote its name."""
+    return op.replace("_", "").lower() in _EQUAL_INPUT_OPS
+
+
 def open_collective(process: Process) -> Collective | None:
     """The collective that the black box or a flight recorder shows as not finished."""
     if process.position is not None and process.position.collective is not None:
@@ -144,7 +145,7 @@ def _with_black_box(wait: Wait, process: Process) -> Wait:
     if collective is not None:
         setup = collective.op in SETUP_OPS
         if wait.kind in WEAK or wait.kind in ("collective", "rendezvous"):
-            told = collective.num_bytes if collective.op in EQUAL_INPUT_OPS else None
+            told = collective.num_bytes if needs_equal_input(collective.op) else None
             return replace(
                 wait,
                 kind="rendezvous" if setup else "collective",

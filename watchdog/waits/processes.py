@@ -46,7 +46,7 @@ NATIVE_LOCKS: tuple[Pattern, ...] = (
     Pattern(
         "lock",
         r"PyThread_acquire_lock\w*|lock_PyThread_acquire_lock|acquire_timed|rlock_acquire"
-        r"|_PyMutex_LockTimed|lock_acquire\w*|_multiprocessing_SemLock_acquire\w*",
+        r"|_PyMutex_LockTimed|(__GI_)?_*lll_lock_wait\w*|lock_acquire\w*|_multiprocessing_SemLock_acquire\w*",
         operation="lock",
     ),
 )
@@ -75,6 +75,22 @@ FILES: tuple[Pattern, ...] = (
     Pattern(
         "file_io", r"_?(write|read|load|flush|fsync|copy)_(checkpoint_)?(shard|file|chunk|disk)\w*"
     ),
+)
+
+DATA: tuple[Pattern, ...] = (
+    Pattern(
+        "queue",
+        r"_try_get_data|_get_data|_try_put_index",
+        r"torch/utils/data/dataloader\.py$|stateful_dataloader\.py$",
+        "data loader",
+    ),
+)
+
+PROMPTS: tuple[Pattern, ...] = (
+    Pattern("prompt", r"_?cmdloop|interaction|user_line", r"(^|/)(pdb|cmd|bdb)\.py$", "debugger"),
+    Pattern("prompt", r"\w+", r"(^|/)(ipdb|pudb|remote_pdb|IPython/terminal)/", "debugger"),
+    Pattern("prompt", r"do_wait_suspend|wait_for_client", r"pydevd|debugpy", "debugger"),
+    Pattern("prompt", r"interact|raw_input", r"(^|/)code\.py$", "interpreter"),
 )
 
 QUEUES: tuple[Pattern, ...] = (

@@ -58,9 +58,20 @@ def telling_sample(process: Process) -> StackSample | None:
     if pair is not None and pair[1] is newest:
         newest = _fuller(*pair)
     if has_python(newest):
-        return newest
+        return _native_where_python_is_mute(usable, newest)
     python = next((s for s in reversed(usable) if has_python(s)), None)
     return python if python is not None and not _tells_more(newest, python) else newest
+
+
+def _native_where_python_is_mute(
+    usable: tuple[StackSample, ...], python: StackSample
+) -> StackSample:
+    """Another tool's native frames where no Python frame tells anything, else the Python ones."""
+    told = decisive_wait(python)
+    native = next((s for s in reversed(usable) if not has_python(s)), None)
+    if native is None or told is None or told.kind != "unknown":
+        return python
+    return native if _tells_more(native, python) else python
 
 
 def _fuller(before: StackSample, after: StackSample) -> StackSample:

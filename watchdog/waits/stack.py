@@ -16,6 +16,8 @@ TELLING: tuple[Pattern, ...] = (
     *work.WEIGHTS,
     *processes.FILES,
     *processes.RPC,
+    *processes.DATA,
+    *processes.PROMPTS,
     *work.SLOW_WORK,
     *work.IDLE,
     *work.ENGINE,

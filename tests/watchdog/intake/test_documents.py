@@ -176,3 +176,16 @@ def test_evidence_of_another_version_costs_a_note_only(read_files):
 
     assert evidence.gaps[0].what == "e.json"
     assert "99" in evidence.gaps[0].why
+
+
+def test_a_short_log_that_begins_with_its_traced_command_is_a_log(read_files):
+    text = (
+        "+ srun -l torchrun --nnodes=2 --nproc_per_node=8 --master_addr=q1 train.py\n"
+        "0: [rank0]: Traceback (most recent call last):\n"
+        '0: [rank0]:   File "/job/a.py", line 3, in connect\n'
+        "0: [rank0]: ValueError: bad port\n"
+    )
+
+    kinds = [event.kind for event in read_files({"job.out": text}).log_events]
+
+    assert "traceback" in kinds

@@ -147,3 +147,20 @@ def test_a_stem_of_several_processes_names_none(read_files):
     evidence = read_files({"w.env": "RANK=1\nWORLD_SIZE=4\nMASTER_PORT=29677\n", "w.pyspy": dumps})
 
     assert {p.rank for p in evidence.processes if p.stacks} == {None}
+
+
+def test_a_task_that_slurm_found_out_of_memory_is_a_dead_rank(read_files):
+    log = "".join(f"{n:2d}: step 4 done on rank {n}\n" for n in (8, 9, 10, 11))
+    error = "srun: error: n2: task 9: Out Of Memory\nsrun: error: n2: tasks 8,10-11: Killed\n"
+
+    dead = [p for p in read_files({"a.out": log, "a.err": error}).processes if p.status == "dead"]
+
+    assert [(p.rank, p.status_detail) for p in dead] == [(9, "killed: out of memory")]
+
+
+def test_tasks_that_start_ranks_themselves_are_no_ranks(read_files):
+    log = "".join(f"1: [rank{rank}]: Timer x start\n" for rank in (8, 9, 10, 11))
+
+    evidence = read_files({"a.out": log, "a.err": "srun: error: n2: task 1: Out Of Memory\n"})
+
+    assert all(process.status != "dead" for process in evidence.processes)

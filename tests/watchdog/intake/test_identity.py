@@ -167,3 +167,81 @@ def test_files_pasted_into_one_keep_their_names(read_files):
 
     assert by_pid(evidence)[41].rank == 4
     assert {flag.name for flag in evidence.flags} == {"aa", "bb"}
+
+
+def test_ranks_in_titles_of_dumps_are_read_whatever_brackets_stand_around(read_files):
+    headings = ("===== pid 700 LOCAL_RANK 0 =====", "(RANK 1)", "Rank 2:", "<RANK 3>")
+    dumps = [f"{head}\n{dump(700 + i, 'python sft.py')}" for i, head in enumerate(headings)]
+
+    found = by_pid(read_files({"all.txt": "".join(dumps)}))
+
+    assert [found[700 + i].rank for i in range(4)] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python dpo.py  # LOCAL_RANK=5",
+        "python -u dpo.py --local_rank=5 --deepspeed",
+        "OMPI_COMM_WORLD_RANK=5 python dpo.py",
+        "python dpo.py --rank 5",
+    ],
+)
+def test_a_command_line_gives_its_process_the_rank(read_files, command):
+    assert by_pid(read_files({"x.txt": dump(81, command)}))[81].rank == 5
+
+
+def test_a_data_loaders_worker_is_no_rank_although_it_has_the_ranks_command(read_files):
+    frames = "    _worker_loop (torch/utils/data/_utils/worker.py:253)\n"
+    worker = f'Process 91: python train.py\n\nThread 91 (idle): "MainThread"\n{frames}\n'
+    native = "$ gdb -p 91 -batch -ex bt\n#0  futex_wait (private=0) at ../futex.h:1\n"
+    native += "#1  __lll_lock_wait_private (futex=0x1) at ./lowlevellock.c:34\n"
+    files = {
+        "hostA_rank6.txt": dump(90, "python train.py", "barrier"),
+        "hostA_workers.txt": f"# children of 90 (rank 6)\n{worker}{native}",
+    }
+
+    found = by_pid(read_files(files))
+
+    assert (found[90].rank, found[91].rank, found[91].role) == (6, None, "other")
+    assert [stack.source for stack in found[91].stacks] == ["py-spy", "gdb"]
+
+
+def test_a_training_librarys_frames_make_a_trainer_of_a_nameless_process(read_files):
+    frames = "    all_reduce (torch/distributed/distributed_c10d.py:1)\n    main (job.py:9)\n"
+    text = f'Process 12: python3 job.py\n\nThread 12 (idle): "MainThread"\n{frames}\n'
+
+    assert by_pid(read_files({"x.txt": text}))[12].role == "trainer"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["# rank 0 = 410, 1 = 420, 2 = 430 (of the log)", "rank 2: pid 430", "rank=2 pid=430"],
+)
+def test_maps_of_ranks_are_read_however_they_are_written(read_files, line):
+    assert by_pid(read_files({"x.txt": f"{line}\n{dump(430, 'python job.py')}"}))[430].rank == 2
+
+
+def test_a_list_of_replicas_gives_their_servers_an_index(read_files):
+    text = "replica_rank 0 pid 51 10.0.0.4:8000\nreplica_rank 1 pid 52 10.0.0.4:8001\n"
+    dumps = dump(51, "ray::vLLMHttpServer") + dump(52, "ray::vLLMHttpServer")
+
+    found = by_pid(read_files({"replicas.txt": text, "x.txt": dumps}))
+
+    assert [(found[pid].role, found[pid].engine) for pid in (51, 52)] == [
+        ("engine", 0),
+        ("engine", 1),
+    ]
+
+
+def test_the_first_communicator_of_all_gives_pids_their_ranks(read_files):
+    line = (
+        "h{h}:{pid}:9{pid} [0] NCCL INFO ncclCommInitRank comm 0x5{pid} rank {r} nranks {n} cudaDev"
+        " 0 nvmlDev 0 busId 01000 commId 0x7 - Init START\n"
+    )
+    world = [line.format(h=r // 2, pid=300 + r, r=r, n=4) for r in range(4)]
+    later = line.format(h=0, pid=300, r=1, n=2)
+
+    found = read_files({"n.log": "".join(world) + later, "x.txt": dump(302, "python x.py")})
+
+    assert by_pid(found)[302].rank == 2

@@ -19,6 +19,11 @@ def read(text: str, slurm: bool = False):
          {"pid": 8, "replica": 1, "role": "engine"}),
         ("(Worker_DP0_TP3 pid=9) up", "up", {"replica": 0, "worker": 3, "role": "engine_worker"}),
         ("[default5]:hello", "hello", {"local_rank": 5}),
+        ("[Trainer][RANK 6][2026-03-02 08:14:49][INFO] hello", "hello", {"rank": 6}),
+        ("[global_rank=6] hello", "hello", {"rank": 6}),
+        ("[1,6]<stderr>:hello", "hello", {"rank": 6}),
+        ("Rank 6: hello", "hello", {"rank": 6}),
+        ("n7:803:811 [0] misc/shmutils.cc:87 NCCL WARN x", "NCCL WARN x", {"pid": 803}),
         ("[rank17]: hello", "hello", {"rank": 17}),
         ("[default1]:[rank9]:[W806 07:44:33.519207741 ProcessGroupGloo.cpp:760] Warning: x",
          "Warning: x", {"rank": 9, "local_rank": 1}),
@@ -105,3 +110,8 @@ def test_process_titles_tell_the_part_in_the_job(title, who):
 
     for name, value in who.items():
         assert getattr(found, name) == value, name
+
+
+def test_labels_of_srun_are_padded_to_the_width_of_the_largest():
+    assert read(" 9: hello", slurm=True).who.local_rank == 9
+    assert read(" 9: hello").text == " 9: hello"

@@ -227,3 +227,17 @@ def test_a_remote_error_of_ray_keeps_task_and_innermost_exception(read_files):
     assert (fields["exception"], fields["message"]) == ("TimeoutError", "no")
     assert (fields["task"], fields["task_pid"]) == ("ray::Engine.flush", "88")
     assert fields["function"] == "flush"
+
+
+def test_a_traceback_whose_first_line_alone_has_the_loggers_prefix_is_whole(read_files):
+    text = (
+        "[Job][RANK 4][2026-03-02 08:14:49][ERROR] Traceback (most recent call last):\n"
+        '  File "/job/a.py", line 3, in connect\n'
+        "    store = open_store()\n"
+        "OSError: [Errno 98] Address already in use\n"
+        "[Job][RANK 5][2026-03-02 08:14:50][INFO] waiting\n"
+    )
+
+    found = [e for e in read_files({"a.log": text}).log_events if e.kind == "traceback"]
+
+    assert [(e.rank, e.fields["exception"]) for e in found] == [(4, "OSError")]

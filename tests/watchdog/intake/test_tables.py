@@ -162,3 +162,17 @@ def test_interfaces_of_a_host(read_files):
         ("host_interface", "lo"),
         ("host_interface", "ens5"),
     ]
+
+
+def test_a_detailed_list_of_actors_tells_which_one_died_and_of_what(read_files):
+    text = (
+        "---\n-   actor_id: aa11aa11bb22bb22\n    class_name: LLMRayActor\n    state: ALIVE\n"
+        "    name: ''\n    pid: 61\n    death_cause: null\n"
+        "-   actor_id: cc11aa11bb22bb22\n    class_name: LLMRayActor\n    state: DEAD\n"
+        "    name: ''\n    pid: 62\n    death_cause:\n        actor_died_error_context:\n"
+        "            error_message: The actor died because its node has died.\n"
+    )
+
+    found = {p.pid: (p.role, p.status) for p in read_files({"actors.yaml": text}).processes}
+
+    assert found == {61: ("engine", "running"), 62: ("engine", "dead")}

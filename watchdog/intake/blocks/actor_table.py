@@ -36,33 +36,46 @@ def parse(block: Block, parts: Parts) -> None:
     for row in rows:
         if row["STATE"] == "DEAD" and row.get("NAME") in alive - {None}:
             continue  # started again since
-        role = role_by_process_name(row.get("CLASS_NAME", ""))
-        pid = row.get("PID", "")
-        if role is None or not pid.isdigit() or len(pid) > 9:
-            continue
-        who = Who(
-            pid=int(pid),
-            role=role,
-            actor=row["CLASS_NAME"],
-            command=f"ray::{row['CLASS_NAME']}",
-            by=(f"actor table ({row.get('NAME') or row['CLASS_NAME']})",),
+        add_actor(row, block, parts)
+
+
+def add_actor(row: dict[str, str], block: Block, parts: Parts, why: str = "") -> None:
+    """Add one actor, if it trains or generates.
+
+    Args:
+        row: Columns of Ray's table by name; `CLASS_NAME` and `STATE` at least.
+        block: Where it stands.
+        parts: Get the part.
+        why: What it died of, in Ray's words.
+    """
+    role = role_by_process_name(row["CLASS_NAME"])
+    pid = row.get("PID", "")
+    if role is None or not pid.isdigit() or len(pid) > 9:
+        return
+    who = Who(
+        pid=int(pid),
+        role=role,
+        actor=row["CLASS_NAME"],
+        command=f"ray::{row['CLASS_NAME']}",
+        by=(f"actor table ({row.get('NAME') or row['CLASS_NAME']})",),
+    )
+    index = _INDEX.search(row.get("NAME", ""))
+    if index and role == "trainer":
+        who = replace(who, rank=int(index[1]))
+    elif index and role == "engine":
+        who = replace(who, engine=int(index[1]))
+    state = row["STATE"]
+    detail = f"Ray actor {state}" if state != "ALIVE" else ""
+    parts.add_process(
+        ProcessPart(
+            who=who,
+            file=block.context.file,
+            moment=block.context.moment,
+            order=block.context.order,
+            status=_STATUS.get(state, "unknown"),
+            status_detail=f"{detail}: {why}"[:300] if detail and why else detail,
         )
-        index = _INDEX.search(row.get("NAME", ""))
-        if index and role == "trainer":
-            who = replace(who, rank=int(index[1]))
-        elif index and role == "engine":
-            who = replace(who, engine=int(index[1]))
-        state = row.get("STATE", "")
-        parts.add_process(
-            ProcessPart(
-                who=who,
-                file=block.context.file,
-                moment=block.context.moment,
-                order=block.context.order,
-                status=_STATUS.get(state, "unknown"),
-                status_detail=f"Ray actor {state}" if state != "ALIVE" else "",
-            )
-        )
+    )
 
 
 def _cells(line: str, has_job: bool) -> dict[str, str]:

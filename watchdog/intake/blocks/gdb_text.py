@@ -1,4 +1,4 @@
-"""gdb's `thread apply all bt`: native frames of all threads."""
+"""gdb's `thread apply all bt`, or a plain `bt` of one thread: native frames."""
 
 from __future__ import annotations
 
@@ -21,22 +21,36 @@ _FRAME = re.compile(
     r"(?: from (?P<lib>\S+)| at (?P<file>\S+?):(?P<line>\d+))?\s*$"
 )
 
+_INNERMOST = re.compile(
+    r"#0 +(?:0x[0-9a-f]+ in )?[\w:~<>*&, ]{1,300}(?:@\S{1,40})? ?\(.*\)(?: from | at |$)"
+)
+
 
 def opens(text: str) -> bool:
-    """`Thread 12 (Thread 0x7f… (LWP 345)):`."""
-    return "(LWP " in text and _HEADER.match(text) is not None
+    """`Thread 12 (Thread 0x7f… (LWP 345)):`, or the innermost frame of a plain `bt`."""
+    if "(LWP " in text:
+        return _HEADER.match(text) is not None
+    return text.startswith("#0 ") and _INNERMOST.match(text) is not None
 
 
 def continues(text: str, block: Block) -> bool:
     """Frames, their wrapped ends, further threads, blank lines."""
-    if not text.strip() or text.startswith(("#", " ", "\t")):
+    if not text.strip() or text.startswith((" ", "\t")):
         return True
+    if text.startswith("#"):
+        return text[1:2].isdigit()
     return opens(text)
 
 
 def parse(block: Block, parts: Parts) -> None:
-    """One native sample; the main thread is the one with the smallest LWP."""
+    """One native sample; the main thread is the one with the smallest LWP.
+
+    A plain `bt` does not say of which process it is: without a prompt or heading it is not used.
+    """
     threads = threads_under(block.lines, _HEADER, _FRAME, _thread)
+    if not threads and (pid := block.context.who.pid) is not None:
+        lines = [f"Thread 1 (LWP {pid}):", *block.lines]
+        threads = threads_under(lines, _HEADER, _FRAME, _thread)
     if not threads:
         return
     lowest = min(thread.os_thread_id or 0 for thread in threads)

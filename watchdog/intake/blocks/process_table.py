@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from watchdog.discovery.titles import role_by_process_name
 from watchdog.evidence import ActivitySample, ThreadActivity
 from watchdog.intake.blocks import Block
 from watchdog.intake.parts import Listing, Parts, ProcessPart, Who
@@ -44,13 +43,16 @@ def parse(block: Block, parts: Parts) -> None:
         row = dict(zip(columns, line.split(None, len(columns) - 1), strict=False))
         command = mask_text(row.get("COMMAND") or row.get("CMD") or row.get("ARGS") or "")[:2000]
         pid = row["PID"]
-        if not command or len(pid) > 9 or role_by_process_name(command) in (None, "other"):
+        told = who_by_process_name(command)
+        if not command or len(pid) > 9 or told.role == "other":
+            continue
+        if told.role is None and told.rank is None and told.local_rank is None:
             continue
         state = (row.get("STAT") or row.get("S") or "")[:1]
         wchan = row.get("WCHAN", "-")
         context = block.context
         who = Who(pid=int(pid), command=command, host=context.who.host, by=("process table",))
-        who = members[int(pid)] = who.or_else(who_by_process_name(command))
+        who = members[int(pid)] = who.or_else(told)
         parts.add_process(
             ProcessPart(
                 who=who,

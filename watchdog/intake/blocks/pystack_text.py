@@ -53,6 +53,9 @@ def parse(block: Block, parts: Parts) -> None:
 def _thread(header: re.Match[str], calls: list[re.Match[str]]) -> ThreadStack:
     innermost_first = tuple(_frame(call) for call in reversed(calls))
     state = header["state"] or ""
+    if "Waiting for the GIL" in state and not any(f.native for f in innermost_first):
+        # Python frames alone do not show it.
+        innermost_first = (Frame("take_gil", native=True), *innermost_first)
     return ThreadStack(
         name="MainThread" if is_main(innermost_first) else header["name"] or "",
         frames=innermost_first,

@@ -14,7 +14,7 @@ _HEADER = re.compile(
     r"\s*(?:TASK_ID\s+)?(?:ATTEMPT_NUMBER\s+)?NAME\s+STATE\b(?=.*\bACTOR(?:_ID)?\b)"
 )
 _ROW = re.compile(
-    r"\s*(?:\d+\s+)?(?:[0-9a-f]{4,56}\s+)?(?:\d+\s+)?(?P<name>[A-Za-z_][\w.]*\.[\w.]+)\s+"
+    r"\s*(?:\d+\s+)?(?:(?P<task>[0-9a-f]{4,56})\s+)?(?:\d+\s+)?(?P<name>[A-Za-z_][\w.]*\.[\w.]+)\s+"
     r"(?P<state>[A-Z][A-Z_]{3,60})\b(?P<rest>.*)$"
 )
 
@@ -34,12 +34,17 @@ def parse(block: Block, parts: Parts) -> None:
     header = block.lines[0].split()
     column = next(i for i, name in enumerate(header) if name.startswith("ACTOR"))
     after_state = column - header.index("STATE") - 1
+    parent = None
+    if "PARENT_TASK_ID" in header:
+        parent = header.index("PARENT_TASK_ID") - header.index("STATE") - 1
     for offset, line in enumerate(block.lines[1:], start=1):
         row = _ROW.match(line)
         rest = row["rest"].split() if row else []
         if row is None or len(rest) <= after_state:
             continue
         fields = {"name": row["name"], "state": row["state"], "actor": rest[after_state][:80]}
+        if row["task"] and parent is not None and len(rest) > parent:
+            fields |= {"task": row["task"], "parent": rest[parent][:80]}
         context = block.context
         parts.add_event(
             RawEvent(

@@ -66,11 +66,18 @@ _SHELL_NOISE = frozenset(
     ]
 )
 
+# What a run prints: a traced shell, an error, a launcher's complaint. No script holds it.
+_OF_A_LOG = re.compile(
+    r"^(?:\+ \S|srun: |.{0,40}Traceback \(most recent call last\):)", re.MULTILINE
+)
+
 
 def score(head: str) -> float:
     """A shebang, or flags behind a command, or little but flags."""
     lines = [line for line in head.splitlines() if line.strip()]
     if not lines or len(_PROSE.findall(head)) * 4 > len(lines):
+        return 0.0
+    if _OF_A_LOG.search(head):
         return 0.0
     if re.match(r"#!.*\b(?:ba|z|da)?sh\b", lines[0]):
         return 0.9

@@ -35,8 +35,10 @@ LINES = (
     ),
     line_kind(
         "rendezvous_timeout",
-        ("RendezvousTimeoutError", "RendezvousConnectionError", "Timed out waiting for clients"),
-        r"(?P<error>Rendezvous\w+Error|Timed out waiting for clients)",
+        ("RendezvousTimeoutError", "RendezvousConnectionError", "waiting for clients"),
+        r"Timed out after (?P<timeout_s>\d+) seconds waiting for clients\."
+        r" (?P<joined>\d{1,6})/(?P<world_size>\d{1,6}) clients joined"
+        r"|(?P<error>Rendezvous\w+Error|Timed out waiting for clients)",
     ),
     line_kind(
         "group_join",

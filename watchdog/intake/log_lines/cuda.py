@@ -28,7 +28,7 @@ LINES = (
     line_kind(
         "gpu_xid",
         "Xid",
-        r"Xid \((?P<device>[^)]{1,60})\): (?P<xid>\d+)",
+        r"Xid \((?P<device>[^)]{1,60})\): (?P<xid>\d+)(?:, pid='?(?P<xid_pid>\d{1,9})\b)?",
     ),
     line_kind(
         "compiling",

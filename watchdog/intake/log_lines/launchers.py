@@ -21,5 +21,17 @@ LINES = (
         r"^\W{0,4}ranks?(?:, ?|: ?| -> |/| )pids?\s*[:=]?\s*"
         r"(?P<pairs>\d{1,6}[ :=]+\d{2,9}(?:[,;]? *\d{1,6}[ :=]+\d{2,9}){0,2000})\s*$",
     ),
+    line_kind(
+        "rank_map",
+        "rank ",
+        r"^\W{0,4}ranks? (?P<pairs>\d{1,6} ?[:=]+ ?\d{3,9}"
+        r"(?:[,;]? +(?:rank )?\d{1,6} ?[:=]+ ?\d{3,9}){1,2000})\b",
+    ),
+    line_kind(
+        "rank_map",
+        ("rank ", "rank="),
+        r"^\W{0,4}(?:global[_ ])?rank[ =:#]{1,2}"
+        r"(?P<pairs>\d{1,6}\W{1,5}(?:is )?pid[ =:#]{1,2}\d{2,9})\b",
+    ),
     line_kind("rank_map", "= pid", r"\brank ?= pid ?- ?(?P<first_pid>\d{1,9})\b"),
 )

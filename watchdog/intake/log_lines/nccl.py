@@ -30,6 +30,13 @@ LINES = (
         r" last completed work: (?P<last_completed>-?\d+)",
     ),
     line_kind(
+        "nccl_work_status",
+        "detected by watchdog at work: ",
+        _GROUP + r".{0,120}?detected by watchdog at work: (?P<seq>\d+),"
+        r" last enqueued (?:NCCL )?work: (?P<last_enqueued>-?\d+),"
+        r" last completed (?:NCCL )?work: (?P<last_completed>-?\d+)",
+    ),
+    line_kind(
         "nccl_dump_signal",
         "Received a dump signal due to a collective timeout",
         r"(?:timeout from rank (?P<from_rank>\d+)|timeout from this local rank)"

@@ -18,6 +18,7 @@ from watchdog.intake.log_lines import (
     ray,
     remarks,
     sglang,
+    slurm,
     training,
     vllm,
 )
@@ -31,6 +32,7 @@ FAMILIES: tuple[LineKind, ...] = (
     *kernel.LINES,
     *kubernetes.LINES,
     *launchers.LINES,
+    *slurm.LINES,
     *engine_calls.LINES,
     *sglang.LINES,
     *vllm.LINES,

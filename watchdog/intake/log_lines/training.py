@@ -94,7 +94,7 @@ LINES = (
     ),
     line_kind(
         "progress",
-        ("it/s", "s/it", "?it"),
+        ("%|", "it/s", "s/it", "?it"),
         r"(?P<name>[^|\[\]]{0,60}?):? +(?P<percent>\d{1,3})% ?(?:Completed )?\|.{0,40}"
         r"(?<=\|) *(?P<done>\d+)/(?P<total>\d+)"
         r" \[(?P<elapsed>[\d:]+)",
@@ -136,13 +136,21 @@ LINES = (
     line_kind(
         "progress",
         ("step:", "step ", "Step "),
-        r"\b(?P<name>[Ss]tep)[: ] ?(?P<done>\d+)\b(?! ?/)(?= ?[-:|]| loss| \w+ )",
+        r"(?<!\bat )(?<!from )(?<!after )(?<!until )\b(?P<name>[Ss]tep)[: ] ?(?P<done>\d+)\b(?! ?/)"
+        r"(?= ?[-:|]| loss| \w+ )",
     ),
     line_kind(
         "engine_address",
         "engine ",
         r"^engine (?P<engine_index>\d{1,5})\s+(?P<url>https?://\S{1,200})"
         r"(?:.{0,40}?pid (?P<actor_pid>\d{1,9}))?",
+    ),
+    line_kind(
+        "engine_address",
+        ("engine", "replica", "server", "instance"),
+        r"^\W{0,4}(?:rollout[_ ])?(?:engine|replica|server|instance)(?:[_ ]?(?:rank|index|id))?"
+        r"[ =:#]{1,2}(?P<engine_index>\d{1,5})\b\W{1,5}pid[ =:#]{1,2}(?P<actor_pid>\d{2,9})\b"
+        r"(?:\W{1,5}(?P<url>(?:https?://)?[\w.\-]{1,200}:\d{2,5})\b)?",
     ),
     line_kind(
         "progress",

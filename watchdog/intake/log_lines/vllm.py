@@ -82,8 +82,16 @@ LINES = (
     ),
     line_kind(
         "engine_dead",
-        ("EngineDeadError", "encountered a fatal error", "EngineCore encountered an issue"),
-        r"EngineDeadError|EngineCore encountered (?:a fatal error|an issue)",
+        (
+            "EngineDeadError",
+            "encountered a fatal error",
+            "EngineCore ",
+            "ngine core initialization failed",
+            "fatal signal from worker processes",
+        ),
+        r"EngineDeadError|EngineCore (?:encountered (?:a fatal error|an issue)|hit an exception"
+        r"|failed to start)|[Ee]ngine core initialization failed"
+        r"|Got fatal signal from worker processes, shutting down",
     ),
     line_kind("engine_ready", "Application startup complete", r"Application startup complete"),
     line_kind(
