@@ -30,6 +30,7 @@ from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     duration,
+    numbered,
     spoken,
     verdict_of,
 )
@@ -63,7 +64,8 @@ _EXPLAINED = (
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
-    if not peers.hung(situation):
+    # Who says what it entered has come, if to another call.
+    if not peers.hung(situation) or numbered.different(situation) is not None:
         return None
     waiting = [p for p in peers.waiting(situation) if situation.wait(p).kind == "collective"]
     silent = [p for processes in silent_hosts(situation).values() for p in processes]

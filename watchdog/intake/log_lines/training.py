@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from watchdog.intake.log_lines import line_kind
 
+_BARS = tuple(f"%|{cell}" for cell in (*" #", *map(chr, range(0x2588, 0x2590))))  # of any unit
 _NAME = r"(?P<name>[A-Za-z_]\w{0,60})"
 
 LINES = (
@@ -94,7 +95,7 @@ LINES = (
     ),
     line_kind(
         "progress",
-        ("%|", "it/s", "s/it", "?it"),
+        (*_BARS, "it/s", "s/it", "?it"),
         r"(?P<name>[^|\[\]]{0,60}?):? +(?P<percent>\d{1,3})% ?(?:Completed )?\|.{0,40}"
         r"(?<=\|) *(?P<done>\d+)/(?P<total>\d+)"
         r" \[(?P<elapsed>[\d:]+)",
