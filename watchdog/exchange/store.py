@@ -9,6 +9,7 @@ thread that is left behind when its time is over.
 from __future__ import annotations
 
 import datetime
+import importlib
 import os
 import socket
 import sys
@@ -118,10 +119,18 @@ def noted_store_board(local: Path, *, timeout_s: float = 3.0) -> StoreBoard | No
         return None
     # Of a host that is gone, torch's own log would have a page to say.
     os.environ["TORCH_CPP_LOG_LEVEL"] = "FATAL"
-    return _bounded_connection(lambda: _connected(address, timeout_s), timeout_s + _IMPORT_WITHIN_S)
+
+    def import_torch() -> None:
+        _touch(address, timeout_s)
+        importlib.import_module("torch.distributed")
+
+    # Apart: a host that is stopped lets one connect and never answers, which must not take as
+    # long as an import may.
+    _bounded_connection(import_torch, timeout_s + _IMPORT_WITHIN_S)
+    return _bounded_connection(lambda: _connected(address, timeout_s), timeout_s)
 
 
-def _bounded_connection(connect: Callable[[], StoreBoard], timeout_s: float) -> StoreBoard:
+def _bounded_connection(connect: Callable[[], T], timeout_s: float) -> T:
     try:
         return bounded.result(connect, timeout_s=timeout_s)
     except Exception as error:
@@ -140,8 +149,7 @@ def _address_of(store: Any) -> StoreAddress | None:
 def _connected(address: StoreAddress, timeout_s: float) -> StoreBoard:
     # What `clone` does, but for the time-out: `clone` keeps that of the original, and would try
     # for half an hour to reach a host that is gone, with a page on standard error a try.
-    with socket.create_connection((address.host, address.port), timeout=timeout_s):
-        pass
+    _touch(address, timeout_s)
     from torch.distributed import TCPStore
 
     store = TCPStore(
@@ -152,6 +160,12 @@ def _connected(address: StoreAddress, timeout_s: float) -> StoreBoard:
         timeout=datetime.timedelta(seconds=timeout_s),
     )
     return _as_board(store, timeout_s, address)
+
+
+def _touch(address: StoreAddress, timeout_s: float) -> None:
+    """Raise `OSError` where nobody listens there."""
+    with socket.create_connection((address.host, address.port), timeout=timeout_s):
+        pass
 
 
 def _as_board(store: Any, timeout_s: float, address: StoreAddress | None = None) -> StoreBoard:
