@@ -1,4 +1,5 @@
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -103,6 +104,34 @@ def test_for_a_store_that_is_gone_torch_is_not_even_imported(tmp_path):
 
     assert said.startswith("False no connection to the store")
     assert errors == ""
+
+
+WAITS = """
+import os, sys, time
+import torch.distributed
+from pathlib import Path
+from watchdog.exchange.store import noted_store_board
+from watchdog.exchange.board import BoardError
+began_s = time.monotonic()
+try:
+    noted_store_board(Path(sys.argv[1]), timeout_s=1.0)
+except BoardError:
+    print(time.monotonic() - began_s, flush=True)
+os._exit(0)
+"""
+
+
+def test_a_store_that_lets_one_connect_and_never_answers_costs_no_more_than_a_call(tmp_path):
+    pytest.importorskip("torch")
+    with socket.create_server(("127.0.0.1", 0)) as stopped_host:
+        port = stopped_host.getsockname()[1]
+        store_address.note(tmp_path, StoreAddress("127.0.0.1", port, "miles-watchdog/"))
+        done = subprocess.run(
+            [sys.executable, "-c", WAITS, str(tmp_path)],
+            capture_output=True, text=True, timeout=120, check=True,
+        )  # fmt: skip
+
+    assert float(done.stdout) < 15.0
 
 
 def test_where_no_rank_noted_a_store_there_is_none(tmp_path):
