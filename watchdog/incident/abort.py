@@ -17,6 +17,7 @@ from watchdog.exit_status import STALLED
 from watchdog.incident.members import Member
 from watchdog.incident.rank_evidence import key_of
 from watchdog.process_identity import ProcessIdentity, started_ticks
+from watchdog.sentinel import abort_order
 from watchdog.timing.stall_context import StallContext
 
 _POLL_S = 0.1
@@ -66,6 +67,28 @@ def end_processes(
                 break
             sleep(_POLL_S)
     return bool(there)
+
+
+def is_ordered(context: StallContext) -> bool:
+    """Whether another process of this host has ordered the end of the run."""
+    box = context.blackbox
+    return box is not None and abort_order.ordered_by(box.parent) is not None
+
+
+def is_ordered_soon(
+    context: StallContext, *, sleep: Callable[[float], None], within_s: float = 3.0
+) -> bool:
+    """Wait for another rank of this host to order the end; whether it did.
+
+    Args:
+        context: The stall.
+        sleep: Waits so many seconds.
+        within_s: The ranks of a host do not notice a stall at the same moment (s).
+    """
+    deadline_s = time.monotonic() + within_s
+    while not is_ordered(context) and time.monotonic() < deadline_s:
+        sleep(_POLL_S)
+    return is_ordered(context)
 
 
 def end_others(

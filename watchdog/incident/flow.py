@@ -267,7 +267,7 @@ class _Stalled:
         outcome = self._of_the_whole_job(evidence, leadership)
         if not outcome.leads and self._folder.find(REPORT) is not None:
             return self._follow(own)
-        if self._is_being_ended():
+        if abort.is_ordered(self._context):
             return self._dropped(own)
         evidence, diagnosis = self._diagnosed(outcome.evidence)
         more = suspects.with_native_frames(
@@ -287,11 +287,6 @@ class _Stalled:
             self._seams.notice(f"another host wrote the report; also here: {written.json}")
         folder = written.json.parent if written.json else None
         return IncidentResult(True, written.json, folder, evidence)
-
-    def _is_being_ended(self) -> bool:
-        """Whether another stall of this run was reported, and its ranks are ended for it."""
-        box = self._context.blackbox
-        return box is not None and abort_order.ordered_by(box.parent) is not None
 
     def _dropped(self, own: Evidence) -> IncidentResult:
         """Report nothing: what would be seen now is the watchdog's own ending of the run."""
@@ -338,11 +333,15 @@ class _Stalled:
             self._seams.sleep(min(left_s, 0.5))
         if not abort.is_still_stalled(self._context):
             # What the end of the other ranks broke off did not go on.
-            if not self._is_being_ended() and is_first_to_say("went-on", self._folder.place):
+            is_broken_off = abort.is_ordered(self._context)
+            if not is_broken_off and is_first_to_say("went-on", self._folder.place):
                 self._seams.notice(f"{self._stall} went on: who goes on is not ended")
             return
         why = "MILES_WATCHDOG_ABORT_AFTER"
-        is_first = self._is_first_of_host()
+        # A launcher that sees one rank end ends the first as well: the order comes before that.
+        is_first = self._is_first_of_host() or not abort.is_ordered_soon(
+            self._context, sleep=self._seams.sleep
+        )
         if is_first or self._context.identity.rank is None:
             why += f"={abort_after_s:g} s after the stall; report: {result.report or 'none'}"
         self._seams.notice(abort.ending_words(self._context.identity, why))

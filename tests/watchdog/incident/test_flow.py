@@ -10,7 +10,7 @@ import pytest
 from watchdog.capture.target import Part
 from watchdog.evidence import ActivitySample, Evidence, Frame, Gap, StackSample, ThreadStack
 from watchdog.findings import Culprit, Diagnosis, Verdict
-from watchdog.incident import Seams, first_sample, flow, handle_stall
+from watchdog.incident import Seams, abort, first_sample, flow, handle_stall
 from watchdog.incident.leader import Leadership
 from watchdog.process_identity import process_identity
 from watchdog.serialization import evidence_from_json
@@ -280,3 +280,22 @@ def test_a_wait_that_the_end_of_the_others_broke_off_did_not_go_on(context, worl
     handle_stall(broken_off, seams=world.seams)
 
     assert [line for line in world.said if "went on" in line] == []
+
+
+def test_a_rank_that_is_not_the_first_waits_for_the_order_to_end(context, tmp_path):
+    context = dataclasses.replace(context, blackbox=tmp_path / "1.blackbox")
+    order = {"by": 1, "on_behalf_of": "rank 0"}
+
+    is_ordered = abort.is_ordered_soon(
+        context, sleep=lambda _: (tmp_path / "abort.json").write_text(json.dumps(order))
+    )
+
+    assert is_ordered
+
+
+def test_where_the_first_gives_no_order_another_does_not_wait_for_ever(context, tmp_path):
+    context = dataclasses.replace(context, blackbox=tmp_path / "1.blackbox")
+    naps = []
+
+    assert not abort.is_ordered_soon(context, sleep=naps.append, within_s=0.01)
+    assert naps
