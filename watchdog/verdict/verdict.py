@@ -22,6 +22,7 @@ from watchdog.verdict import (
     odd_ranks,
     peers,
     progress,
+    set_up,
     silent_hosts,
     spoken,
 )
@@ -45,6 +46,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     network.unreachable_address,
     network.socket_nobody_binds,
     engines.stuck_engine,
+    set_up.incomplete,
     file_locks.stale_file_lock,
     silent_hosts.silent_host,
     numbered.different_at_one_number,
