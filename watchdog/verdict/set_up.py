@@ -82,12 +82,12 @@ def incomplete(situation: Situation) -> Judgement | None:
     )
     waiting = tuple(p for p in situation.trainers if p not in inside and p not in absent)
     behind = situation.doing("collective", among=waiting)
-    chain = (waiting_for(inside, "the set-up of a group", names_of(absent)),)
+    chain = [waiting_for(inside, "the set-up of a group", names_of(absent))]
     if behind:
         operation = situation.wait(behind[0]).operation
-        chain = (waiting_for(behind, operation, names_of(inside)), *chain)
+        chain.insert(0, waiting_for(behind, operation, names_of(inside)))
     reason = (
         f"{names_of(inside)} set up a group to which {names_of(absent)} did not come: "
         f"{phrase(situation.wait(absent[0]))}."
     )
-    return Judgement("hung", reason, culprits, chain)
+    return Judgement("hung", reason, culprits, tuple(chain))

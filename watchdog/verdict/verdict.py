@@ -99,6 +99,9 @@ def unaccounted(situation: Situation) -> tuple[int, ...]:
 
 
 def _why_unknown(situation: Situation) -> str:
+    progress_so_far = counted.ordinary_progress(situation)
+    if progress_so_far:
+        return progress_so_far
     if not situation.evidence.processes:
         return "No process is described in the evidence."
     missing = len(unaccounted(situation))
