@@ -35,6 +35,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     numbered.detected_by_torch,
     errors.earliest_error,
     launch.never_started,
+    launch.never_granted,
     driver.failed_driver,
     progress.finished,
     odd_ranks.blocked_for_sure,
