@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.rules import stacks
-from tests.rules.building import files, log, rank
-from watchdog.evidence import Evidence, LogEvent
+from tests.rules.building import files, log, rank, sample
+from watchdog.evidence import Evidence, LogEvent, Process
 
 _FEW_CAME = log(
     "Timed out after 900 seconds waiting for clients. 12/32 clients joined.",
@@ -38,6 +38,46 @@ def member_never_started__silent_everybody_came() -> Evidence:
         fields={"joined": "32", "world_size": "32"},
     )
     return files(rank(0), log_events=(came,))
+
+
+_WAITS_FOR_GROUP = """
+wait (ray/_private/worker.py:2980)
+wrapper (ray/_private/client_mode_hook.py:104)
+make_placement_group (my_rl/cluster.py:31)
+main (train.py:20)
+"""
+
+
+def _cluster(gpus: str, bundles: str) -> tuple[LogEvent, ...]:
+    asked = "{'CPU': 1.0, 'GPU': 1.0}"
+    return (
+        log(
+            f" 0.0/{gpus} GPU",
+            "status.txt",
+            11,
+            "cluster_gpus",
+            fields={"used": "0.0", "total": gpus},
+        ),
+        log(
+            f" {asked} * {bundles} (SPREAD): 1+ pending placement groups",
+            "status.txt",
+            16,
+            "cluster_demand",
+            fields={"gpus": "1.0", "count_of_bundles": bundles},
+        ),
+    )
+
+
+def _driver() -> Process:
+    return Process("driver", "driver", pid=77, stacks=(sample(_WAITS_FOR_GROUP),))
+
+
+def resources_never_granted__fires_more_than_the_cluster() -> Evidence:
+    return files(_driver(), log_events=_cluster("32.0", "40"))
+
+
+def resources_never_granted__silent_granted() -> Evidence:
+    return files(rank(0, stacks.GLOO_BARRIER), log_events=_cluster("32.0", "40"))
 
 
 def _xid(code: str, pid: int = 0) -> LogEvent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.rules.building import GLOO_BARRIER, engine, files, log, rank
+from tests.rules.building import GLOO_BARRIER, engine, files, log, rank, sample
 from watchdog.diagnosis import diagnose
 from watchdog.evidence import Evidence, LogEvent
 from watchdog.situation import Situation
@@ -117,3 +117,32 @@ generate_rollout (trainer.py:9)
     said = log("rollout 3 begins", time_s=1.0)
 
     assert state(files(rank(0, waits), engine(0), log_events=(said, looked(1200)))) == "unknown"
+
+
+def test_a_log_that_was_quiet_for_longer_than_usual_when_one_looked_is_no_health() -> None:
+    said = [log(f"batch {i}", kind="last_line", time_s=900.0 + 10 * i) for i in range(8)]
+    evidence = files(log_events=(*counted(600, 720, 840, 960), *said, looked(1160)))
+
+    verdict = diagnose(evidence).verdict
+
+    assert verdict.state == "unknown"
+    assert "00:16:10" in verdict.reason
+    assert "pause of 3 min" in verdict.reason
+
+
+def test_a_look_at_something_else_hours_before_the_log_ends_tells_nothing_of_its_end() -> None:
+    steps = counted(9600, 9720, 9840, 9960)
+
+    verdict = diagnose(files(log_events=(*steps, looked(2000)))).verdict
+
+    assert verdict.state == "unknown"
+    assert "up to 02:46:00" in verdict.reason
+
+
+def test_steps_after_a_look_at_the_processes_say_that_it_went_on() -> None:
+    idle = sample("main_loop (ray/_private/worker.py:964)", at=700.0)
+
+    verdict = diagnose(files(rank(0, idle), log_events=tuple(counted(600, 720, 840, 960)))).verdict
+
+    assert verdict.state == "healthy"
+    assert "after the look at 00:11:40" in verdict.reason

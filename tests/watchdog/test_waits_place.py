@@ -1,3 +1,4 @@
+from tests.rules.building import blocked, rank
 from watchdog.evidence import Frame, Process, StackSample, ThreadStack
 from watchdog.waits import wait_of
 
@@ -57,3 +58,12 @@ def test_a_call_inside_of_torch_and_who_made_it_are_both_told():
     )
 
     assert where == "barrier < meet (me/project/own/train.py:7)"
+
+
+def test_a_lock_of_the_kernel_is_one_of_files_only_where_the_stack_leads_into_a_file():
+    channel = blocked(1000, "rwsem_down_write_slowpath", "D")
+    saving = "export (tokenizer.py:12)\nsave_adapter (my_rl/policy.py:40)"
+    elsewhere = "step (my_rl/policy.py:90)"
+
+    assert wait_of(rank(0, saving, activity=(channel,))).kind == "file_io"
+    assert wait_of(rank(0, elsewhere, activity=(channel,))).kind == "unknown"

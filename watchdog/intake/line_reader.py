@@ -167,7 +167,10 @@ class LineReader:
     def _follow(self, marker: Marker, number: int) -> None:
         who = marker.who if marker.resets or marker.who is not NOBODY else self._context.who
         moment = marker.moment or self._context.moment
-        self._context = replace(self._context, who=who, moment=moment, title=marker.title)
+        # A date that a command prints stands between the command and the rest of its output.
+        is_date = marker.who is NOBODY and not marker.resets and not marker.title
+        title = self._context.title if is_date else marker.title
+        self._context = replace(self._context, who=who, moment=moment, title=title)
         if marker.moment and (self._moment is None or not marker.title):
             self._parts.add_event(
                 RawEvent("observed_at", marker.title, self._base.file, number, marker.moment)

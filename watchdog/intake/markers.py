@@ -72,7 +72,7 @@ def read_marker(text: str) -> Marker | None:
         return _heading(match["title"]) if match else None
     if first and first in "([<{R" and _BARE_RANK.fullmatch(text):
         return _heading(text.strip("()[]<>{}: "))
-    if "$ " in text[:120]:
+    if "$ " in text[:120] or "# " in text[:120]:
         match = _PROMPT.match(text)
         return _prompt(match["command"]) if match else None
     if len(text) < 60 and (_DATE.match(text) or _CLOCK.fullmatch(text)):

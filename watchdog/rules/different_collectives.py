@@ -31,7 +31,7 @@ from watchdog.findings import Finding, Refutation
 from watchdog.signs import crash, peers
 from watchdog.signs.answers import finding, quoted, seen
 from watchdog.situation import Situation
-from watchdog.verdict import numbered
+from watchdog.verdict import numbered, set_up
 
 CAUSE_CLASS: Final = "collective_mismatch"
 IS_GENERAL: Final = True
@@ -91,8 +91,13 @@ def _at_one_number(situation: Situation) -> Finding | None:
 
 
 def _by_stacks(situation: Situation) -> Finding | None:
-    """Stacks in different operations, where no rank is missing that could explain it."""
-    inside = situation.doing("collective")
+    """Stacks in different operations, where no rank is missing that could explain it.
+
+    The set-up of a communicator says nothing of the order of collectives.
+    """
+    waiting = situation.doing("collective")
+    building = set_up.in_set_up(situation, waiting)
+    inside = [p for p in waiting if p not in building]
     accused = [p for p in peers.accused(situation) if p in inside]
     others = [p for p in inside if p not in accused]
     operations = {situation.wait(p).operation for p in others}

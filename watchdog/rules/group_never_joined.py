@@ -30,6 +30,7 @@ from watchdog.signs.answers import finding, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
+    set_up,
     verdict_of,
 )
 from watchdog.waits.patterns import WaitKind
@@ -44,6 +45,17 @@ _EXPLAINED: tuple[WaitKind, ...] = ("gil_held", "stopped", "dead", "paused_memor
 
 def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
+    absent_members = set_up.absent_members(situation)
+    if absent_members and peers.hung(situation):
+        building = set_up.in_set_up(situation, situation.evidence.processes)
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "likely",
+            "A member did not come to the set-up of a group in which the others wait.",
+            [seen(situation, p) for p in (*absent_members[:3], *building[:2])],
+            culprits=absent_members,
+        )
     inside = situation.doing("rendezvous", "store")
     accused = peers.accused(situation)
     explained = situation.doing(*_EXPLAINED)

@@ -4,7 +4,8 @@ What hangs
     The new trainer, in the creation of the group.
 
 How it shows
-    `Weight update group already initialized` or a second init in the engine's log without a close
+    `Weight update group already initialized`, `group … is already set …, skipped` of an engine that
+    idles while the other members wait for it, or a second init in the engine's log without a close
     between; the engine is older than the trainer.
 
 What to do
@@ -24,10 +25,11 @@ from __future__ import annotations
 from typing import Final
 
 from watchdog.findings import Finding, Refutation
-from watchdog.signs.answers import finding, quoted, quotes
+from watchdog.signs.answers import finding, quoted, quotes, seen
 from watchdog.situation import Situation
 from watchdog.verdict import (
     network,
+    set_up,
 )
 
 CAUSE_CLASS: Final = "group_rendezvous"
@@ -45,6 +47,16 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             "likely",
             "The engine still has an update group.",
             quotes(said, 2),
+        )
+    kept = set_up.kept_groups(situation)
+    if kept:
+        return finding(
+            __name__,
+            CAUSE_CLASS,
+            "likely",
+            "A member still has the group that the others build, and did not join it again.",
+            [*quotes((event for event, _ in kept), 2), seen(situation, kept[0][1])],
+            culprits=set_up.absent_members(situation),
         )
     for history in situation.engine_histories:
         inits = [c for c in history.controls if c.op == "init_group"]

@@ -2,7 +2,9 @@
 
 The end of a log does not tell whether the log ends there or the job does. A counter is believed to
 go on only where something else tells the time of the look: a dump's heading, a shell's `date`, a
-remark, the name of a file. What the watchdog itself collected is judged by its own samples.
+remark, the name of a file. A look that the log outlives tells of the log's end only if it was one
+at the processes: what they did then was no hang. What the watchdog itself collected is judged by
+its own samples.
 """
 
 from __future__ import annotations
@@ -21,6 +23,12 @@ MIN_COUNTS = 3
 
 MAX_MISSED = 2.5
 """A counter whose next line is overdue by more than this many of its intervals stands still."""
+
+MIN_ALLOWED_S = 30.0
+"""Less silence than this is none, however fast a counter is."""
+
+NUM_RECENT = 20
+"""So many of the last lines tell how often a log says something."""
 
 MIN_TURN_S = 10.0
 """Engines that take turns answer at least this far apart; others answer together."""
@@ -50,6 +58,11 @@ class Counting:
     interval_s: float
 
     @property
+    def allowed_s(self) -> float:
+        """How long it may say nothing and still be believed to go on (s)."""
+        return max(MAX_MISSED * self.interval_s, MIN_ALLOWED_S)
+
+    @property
     def is_of_steps(self) -> bool:
         """Whether it counts whole steps of the training, not the parts of one."""
         return self.name.lower() in _STEPS
@@ -72,18 +85,51 @@ class Counting:
 
 def observed_at_s(evidence: Evidence) -> tuple[float, ...]:
     """Times at which somebody looked (s), ascending; empty where nothing tells."""
+    remarks = [e.time_s for e in evidence.log_events if e.kind in _LOOKS]
+    seen = _processes_seen_at_s(evidence)
+    return tuple(sorted([*seen, *(t for t in remarks if t is not None)]))
+
+
+def _processes_seen_at_s(evidence: Evidence) -> list[float]:
     stacks = [s.taken_at_s for p in evidence.processes for s in p.stacks]
     counters = [s.taken_at_s for p in evidence.processes for s in p.activity]
-    remarks = [e.time_s for e in evidence.log_events if e.kind in _LOOKS]
-    return tuple(sorted(t for t in (*stacks, *counters, *remarks) if t is not None))
+    return [t for t in (*stacks, *counters) if t is not None]
+
+
+def said_at_s(evidence: Evidence) -> tuple[float, ...]:
+    """Times of the lines that a job wrote by itself (s), ascending.
+
+    What stands below the `date` of a look has its time, and is what the look found.
+    """
+    looks = {(e.file, e.time_s) for e in evidence.log_events if e.kind in _LOOKS}
+    said = [e.time_s for e in evidence.log_events if (e.file, e.time_s) not in looks]
+    return tuple(sorted(t for t in said if t is not None))
+
+
+def usual_pause_s(evidence: Evidence) -> float:
+    """Time that usually passes between two lines near the end of the logs (s), 0 for too few."""
+    pauses = [b - a for a, b in pairwise(said_at_s(evidence)[-NUM_RECENT:]) if b > a]
+    return median(pauses) if pauses else 0.0
 
 
 def counting_on(evidence: Evidence) -> tuple[Counting, ...]:
     """The counters that counted on until the last look, and after every time-out."""
-    looks = observed_at_s(evidence)
-    if not looks:
+    looks, said = observed_at_s(evidence), said_at_s(evidence)
+    if not looks or not said:
         return ()
-    end_s = max([looks[-1], *(e.time_s for e in evidence.log_events if e.time_s is not None)])
+    behind_s = 0.0 if _processes_seen_at_s(evidence) else said[-1] - looks[-1]
+    return tuple(
+        c for c in _counting_until(evidence, max(looks[-1], said[-1])) if behind_s <= c.allowed_s
+    )
+
+
+def counting_to_the_end(evidence: Evidence) -> tuple[Counting, ...]:
+    """The counters that counted on to the end of the logs, whatever came after it."""
+    said = said_at_s(evidence)
+    return _counting_until(evidence, said[-1]) if said else ()
+
+
+def _counting_until(evidence: Evidence, end_s: float) -> tuple[Counting, ...]:
     late = [
         e.time_s
         for e in evidence.log_events
@@ -93,10 +139,10 @@ def counting_on(evidence: Evidence) -> tuple[Counting, ...]:
     for series in (*_series(evidence.log_events), *_one_by_one(evidence.log_events)):
         times = [e.time_s for e in series if e.time_s is not None]
         interval = median(b - a for a, b in pairwise(times[-6:]))
-        overdue = end_s - times[-1] > max(MAX_MISSED * interval, 30)
+        counter = Counting(series[-1].fields.get("name", ""), series[0], series[-1], interval)
+        overdue = end_s - times[-1] > counter.allowed_s
         if not overdue and interval > 0 and all(time < times[-MIN_COUNTS] for time in late):
-            name = series[-1].fields.get("name", "")
-            found.append(Counting(name, series[0], series[-1], interval))
+            found.append(counter)
     return tuple(found)
 
 

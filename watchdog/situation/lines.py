@@ -169,9 +169,14 @@ def cited(event: LogEvent) -> str:
     """
     place = f"{event.file}:{event.line}" if event.file else ""
     is_its_own = event.time_s is not None and "time_of" not in event.fields
-    seconds = int(event.time_s or 0) % 86_400
-    time = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return ", ".join(part for part in (place, time if is_its_own else "") if part)
+    time = clock(event.time_s or 0) if is_its_own else ""
+    return ", ".join(part for part in (place, time) if part)
+
+
+def clock(time_s: float) -> str:
+    """The time of day of a log's moment (s since the epoch): `05:41:17`."""
+    seconds = int(time_s) % 86_400
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def with_source(words: str, event: LogEvent) -> str:

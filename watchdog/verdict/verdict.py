@@ -22,6 +22,7 @@ from watchdog.verdict import (
     odd_ranks,
     peers,
     progress,
+    set_up,
     silent_hosts,
     spoken,
 )
@@ -34,6 +35,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     numbered.detected_by_torch,
     errors.earliest_error,
     launch.never_started,
+    launch.never_granted,
     driver.failed_driver,
     progress.finished,
     odd_ranks.blocked_for_sure,
@@ -45,6 +47,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     network.unreachable_address,
     network.socket_nobody_binds,
     engines.stuck_engine,
+    set_up.incomplete,
     file_locks.stale_file_lock,
     silent_hosts.silent_host,
     numbered.different_at_one_number,
@@ -97,6 +100,9 @@ def unaccounted(situation: Situation) -> tuple[int, ...]:
 
 
 def _why_unknown(situation: Situation) -> str:
+    progress_so_far = counted.ordinary_progress(situation)
+    if progress_so_far:
+        return progress_so_far
     if not situation.evidence.processes:
         return "No process is described in the evidence."
     missing = len(unaccounted(situation))

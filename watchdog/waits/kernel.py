@@ -32,6 +32,9 @@ FILE_CHANNELS = (
 )
 """Beginnings of channels of file input and output."""
 
+LOCK_CHANNELS = ("rwsem_down", "down_read", "down_write", "__mutex_lock", "d_alloc_parallel")
+"""Beginnings of channels of the kernel's own locks, one of which every inode has."""
+
 
 MIN_CPU_SHARE = 0.1
 """CPU time a second below which a process is not working."""
@@ -65,6 +68,14 @@ def main_thread(process: Process) -> ThreadActivity | None:
 def waits_for_file(thread: ThreadActivity) -> bool:
     """Whether the thread is in uninterruptible file input or output."""
     return thread.wchan.startswith(FILE_CHANNELS)
+
+
+def waits_for_inode(thread: ThreadActivity) -> bool:
+    """Whether it waits, not to be interrupted, for a lock that the kernel holds during a file call.
+
+    The channel is that of any such lock: only a stack that leads into a file makes it this one.
+    """
+    return thread.state == "D" and thread.wchan.startswith(LOCK_CHANNELS)
 
 
 def works(process: Process, cpu_share: float) -> bool:

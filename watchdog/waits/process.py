@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from watchdog.evidence import NO_ANSWER, Collective, Frame, Process
+from watchdog.evidence import NO_ANSWER, Collective, Frame, Process, ThreadActivity
 from watchdog.waits import gil, kernel
 from watchdog.waits.patterns import WaitKind, own_frames, package_path
 from watchdog.waits.samples import WEAK, telling_sample
@@ -185,7 +185,7 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
     thread = kernel.main_thread(process)
     if thread is not None and wait.kind == "weight_read" and wait.thread in ("", "MainThread"):
         wait = _without_claim(wait, thread.wchan)
-    if thread is not None and kernel.waits_for_file(thread) and wait.kind in (*WEAK, "file_io"):
+    if thread is not None and wait.kind in (*WEAK, "file_io") and _is_in_file(wait, thread):
         return replace(
             wait,
             kind="file_io",
@@ -197,6 +197,12 @@ def _with_kernel(wait: Wait, process: Process, told: StackWait | None) -> Wait:
     if told is None and open_collective(process) is None and _is_silent(process):
         return replace(wait, kind="no_answer", operation=process.status_detail or "no answer")
     return wait
+
+
+def _is_in_file(wait: Wait, thread: ThreadActivity) -> bool:
+    if kernel.waits_for_file(thread):
+        return True
+    return kernel.waits_for_inode(thread) and wait.passes(r"save|load|open|read|write|checkpoint")
 
 
 def is_unheard(process: Process) -> bool:

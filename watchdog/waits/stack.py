@@ -45,6 +45,9 @@ _HOW_NAMES_ARE_OVERRULED: frozenset[WaitKind] = frozenset({"lock", "sleep"})
 """What the innermost frames say outranks a weight read, which the name of a function further out
 claims: who sleeps or waits for a lock there reads nothing."""
 
+SETTING_UP = "setting up its communicator"
+"""What a collective does whose group has not met yet."""
+
 _HOUSEKEEPING = ("weight-sync-watchdog", "QueueFeederThread", "pt_nccl", "pt_gloo", "MsgReader")
 
 
@@ -58,7 +61,7 @@ class StackWait:
         frames: The frames that told, innermost first; may be empty.
         path: The own (not library) frames from there outwards, innermost first.
         thread: The thread.
-        note: What else is to be known: `setting up its communicator`.
+        note: What else is to be known, e.g. `SETTING_UP`.
     """
 
     kind: WaitKind
@@ -115,7 +118,7 @@ def _told(thread: ThreadStack, index: int, row: Pattern) -> StackWait:
                 continue
             break
         if kind == "rendezvous" and next_row.kind == "collective":
-            kind, note = "collective", "setting up its communicator"
+            kind, note = "collective", SETTING_UP
         elif next_row.kind != kind:
             break
         run.append(frame)

@@ -157,3 +157,27 @@ def test_every_family_says_what_its_lines_do_not_say():
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         if info.name != "table":
             assert "do not say" in (module.__doc__ or ""), info.name
+
+
+def test_a_cluster_tells_what_it_has_what_is_asked_for_and_what_it_cannot_grant(read_files):
+    text = """\
+ 12.0/64.0 GPU
+ {'GPU': 8.0, 'CPU': 16.0} * 12 (STRICT_SPREAD): 2+ pending placement groups
+Warning: No available node types can fulfill resource request {'GPU': 16.0}.
+0/9 nodes are available: 9 Insufficient nvidia.com/gpu.
+"""
+
+    events = read_files({"status.txt": text}).log_events
+
+    assert next(e for e in events if e.kind == "cluster_gpus").fields["total"] == "64.0"
+    demand = next(e for e in events if e.kind == "cluster_demand").fields
+    assert (demand["gpus"], demand["count_of_bundles"]) == ("8.0", "12")
+    assert sum(e.kind == "resources_lacking" for e in events) == 2
+
+
+def test_a_worker_says_that_it_keeps_the_group_it_has(read_files):
+    text = "WARNING transfer group wg-3 already exists in this process, ignoring init\n"
+
+    kinds = [e.kind for e in read_files({"engine_2.log": text}).log_events]
+
+    assert "group_kept" in kinds

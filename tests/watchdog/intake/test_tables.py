@@ -176,3 +176,21 @@ def test_a_detailed_list_of_actors_tells_which_one_died_and_of_what(read_files):
     found = {p.pid: (p.role, p.status) for p in read_files({"actors.yaml": text}).processes}
 
     assert found == {61: ("engine", "running"), 62: ("engine", "dead")}
+
+
+def test_a_table_whose_header_grep_took_has_the_columns_of_its_command(read_files):
+    text = """\
+root@node-7:/# date; ps -eo pid,state,wchan:30,etimes,args | grep trainer
+Sat Nov 21 06:31:40 UTC 2026
+ 8801 D  rwsem_down_read_slowpath       493 ray::lora_policy-3:TrainWorker.export
+ 8802 S  ep_poll                        493 ray::lora_policy-4:TrainWorker
+root@node-7:/# cat /proc/8801/io
+rchar: 100
+read_bytes: 90
+"""
+
+    found = process(read_files({"shell.txt": text}), 8801)
+
+    assert (found.rank, found.status) == (3, "uninterruptible")
+    assert found.activity[0].threads[0].wchan == "rwsem_down_read_slowpath"
+    assert found.activity[-1].read_bytes == 90

@@ -17,12 +17,18 @@ MAX_ROWS = 5_000
 _HEADER = re.compile(
     r"\s*(?:(?:USER|UID|F|S|PPID|HOST)\s+)*\S*\s*\bPID\s.*\b(?:COMMAND|CMD|ARGS)\s*$"
 )
+# What `ps -eo pid,stat,... | grep` leaves: no header, and the command above names the columns.
+_ROW = re.compile(r"\s*\d{2,9}\s+[RSDTtZIX][A-Za-z<+]{0,5}\s+\S")
+_COLUMNS = re.compile(r"\bps\b[^|;&]*?\s-\w*o\s*(?P<columns>[\w:%]+(?:,[\w:%]+)+)")
+_NAMES = {"STATE": "STAT", "CPUTIME": "TIME", "ARGS": "CMD", "COMM": "COMMAND"}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgt]?)$")
 _SCALE = {"": 1024, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
 
 def opens(text: str) -> bool:
-    """The header: it names PID and ends with the command's column."""
+    """The header, which names PID and ends with the command's column, or a row without one."""
+    if _ROW.match(text):
+        return True
     return "PID" in text and len(text) < 400 and _HEADER.match(text) is not None
 
 
@@ -30,6 +36,8 @@ def continues(text: str, block: Block) -> bool:
     """Rows: as many columns as the header has, a number where the pid stands."""
     if len(block.lines) > MAX_ROWS:
         return False
+    if _ROW.match(block.lines[0]):
+        return _ROW.match(text) is not None
     columns = block.lines[0].split()
     row = text.split(None, len(columns) - 1)
     return len(row) >= len(columns) - 1 and row[columns.index("PID")].isdigit()
@@ -37,9 +45,12 @@ def continues(text: str, block: Block) -> bool:
 
 def parse(block: Block, parts: Parts) -> None:
     """One part for each process that has to do with the job."""
-    columns = block.lines[0].split()
+    is_headless = _ROW.match(block.lines[0]) is not None
+    columns = _told_columns(block.context.title) if is_headless else block.lines[0].split()
+    if "PID" not in columns:
+        return
     members: dict[int, Who] = {}
-    for line in block.lines[1:]:
+    for line in block.lines if is_headless else block.lines[1:]:
         row = dict(zip(columns, line.split(None, len(columns) - 1), strict=False))
         command = mask_text(row.get("COMMAND") or row.get("CMD") or row.get("ARGS") or "")[:2000]
         pid = row["PID"]
@@ -69,6 +80,15 @@ def parse(block: Block, parts: Parts) -> None:
         )
     header = " ".join(columns)
     parts.listings.append(Listing(block.context.file, header, block.context.order, members))
+
+
+def _told_columns(command: str) -> list[str]:
+    """The header that `ps -o` of this command would have printed; empty without one."""
+    match = _COLUMNS.search(command)
+    if match is None:
+        return []
+    names = [name.split(":")[0].upper() for name in match["columns"].split(",")]
+    return [_NAMES.get(name, name) for name in names]
 
 
 def _bytes(text: str | None) -> int | None:

@@ -79,6 +79,12 @@ LINES: tuple[LineKind, ...] = (
     *(_route(*route, r"[23]\d\d", "end") for route in _ROUTES),
     *(_route(*route, r"[45]\d\d", "error") for route in _ROUTES),
     line_kind(
+        "group_kept",
+        "already ",
+        r"(?i:\bgroup\b.{0,60}?\balready (?:set|set up|exists|created|joined|initiali[sz]ed)\b"
+        r".{0,60}?\b(?:skip|ignor|reus)\w*)",
+    ),
+    line_kind(
         "http_access",
         " HTTP/1",
         r"\"(?P<method>GET|POST|PUT|DELETE) (?P<path>/[^ ?\"]{0,200})\S{0,300} HTTP/[\d.]+\""

@@ -45,6 +45,24 @@ LINES = (
         r"/dev/shm has only (?P<bytes>\d+) bytes",
     ),
     line_kind(
+        "resources_lacking",
+        ("cannot be scheduled right now", "can fulfill resource request", " nodes are available: "),
+        r"(?:resource request cannot be scheduled right now: (?P<request>\{.{1,200}?\})"
+        r"|No available node types can fulfill resource request(?P<types>.{0,200})"
+        r"|\b0/\d+ nodes are available: .{0,200}?Insufficient (?P<resource>[\w./\-]+))",
+    ),
+    line_kind(
+        "cluster_gpus",
+        " GPU",
+        r"^\s*(?P<used>\d+(?:\.\d+)?)/(?P<total>\d+(?:\.\d+)?) GPU\s*$",
+    ),
+    line_kind(
+        "cluster_demand",
+        "pending ",
+        r"^\s*(?P<bundle>\{.{0,80}?'GPU': (?P<gpus>\d+(?:\.\d+)?).{0,80}?\})"
+        r"(?: \* (?P<count_of_bundles>\d+))?.{0,40}?: \d+\+? pending",
+    ),
+    line_kind(
         "ray_idle",
         "node_manager.cc",
         r"NodeManager: (?P<workers>\d+) workers, (?P<queued>\d+) queued tasks",
