@@ -51,6 +51,7 @@ from watchdog.intake.documents import (
     runtime_env,
 )
 from watchdog.intake.inferences import infer
+from watchdog.intake.own_folders import without_retold
 from watchdog.intake.parts import Parts
 from watchdog.intake.reading import Reader
 from watchdog.intake.sources import Progress, sources_of
@@ -104,8 +105,10 @@ def evidence_from_paths(paths: Sequence[str | Path], progress: Progress | None =
             message names the files.
     """
     parts = Parts()
-    sources = sources_of(paths, parts)
+    sources = without_retold(sources_of(paths, parts), parts)
     Reader(parts, DOCUMENTS, BLOCKS, progress).read_all(sources)
+    if parts.own_reports:
+        _leave_reports(parts)
     if not parts.usable:
         names = ", ".join(str(path) for path in paths[:5])
         why = "; ".join(f"{gap.what}: {gap.why}" for gap in parts.gaps[:5])
@@ -114,3 +117,18 @@ def evidence_from_paths(paths: Sequence[str | Path], progress: Progress | None =
         )
     infer(parts)
     return evidence_of(parts)
+
+
+def _leave_reports(parts: Parts) -> None:
+    """Say once that reports of ours were not read.
+
+    Raises:
+        UnusableInputError: There is nothing else.
+    """
+    names = ", ".join(parts.own_reports[:5])
+    if not parts.usable:
+        raise UnusableInputError(
+            f"{names}: a report of the watchdog, which tells what was found and is no evidence; "
+            "hand over the evidence.json that lies beside it"
+        )
+    parts.add_note(f"{names}: reports of the watchdog, which are no evidence, were not read")

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from watchdog.evidence import Evidence, Process
+from watchdog.evidence import ActivitySample, Evidence, Process, StackSample
 from watchdog.intake.same_keys import told_apart
 
 T = TypeVar("T")
+S = TypeVar("S", StackSample, ActivitySample)
 
 
 def merged_evidence(evidences: Sequence[Evidence]) -> Evidence:
     """One evidence of all, at least one; earlier ones win where they contradict.
 
-    Processes of the same key become one (`rank 3` of `evidence.json` and of `raw/rank-3.json`):
+    Processes of the same key become one (`rank 3` of two looks at one job):
     samples and collectives are united, and what one lacks comes from the other. Where two nodes
     gave one key to two processes, the later ones get others. The origin is
     that of the first evidence that a tool of ours wrote.
@@ -52,7 +53,9 @@ def _merged_process(one: Process, other: Process) -> Process:
     changes: dict[str, object] = {}
     for field in fields(Process):
         mine, theirs = getattr(one, field.name), getattr(other, field.name)
-        if isinstance(mine, tuple):
+        if field.name in ("stacks", "activity"):
+            changes[field.name] = _by_time(_united(mine, theirs))
+        elif isinstance(mine, tuple):
             changes[field.name] = _united(mine, theirs)
         elif isinstance(mine, dict):
             changes[field.name] = {**theirs, **mine}
@@ -63,6 +66,14 @@ def _merged_process(one: Process, other: Process) -> Process:
 
 def _united(mine: tuple[T, ...], theirs: tuple[T, ...]) -> tuple[T, ...]:
     return mine + tuple(item for item in theirs if item not in mine)
+
+
+def _by_time(samples: tuple[S, ...]) -> tuple[S, ...]:
+    """Samples in the order of their times, as they are where one has none."""
+    timed = [(sample.taken_at_s, sample) for sample in samples if sample.taken_at_s is not None]
+    if len(timed) < len(samples):
+        return samples
+    return tuple(sample for _, sample in sorted(timed, key=lambda each: each[0]))
 
 
 def _latest(mine: float | None, theirs: float | None) -> float | None:

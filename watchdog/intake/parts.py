@@ -161,6 +161,7 @@ class Parts:
     gaps: list[Gap] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
+    own_reports: list[str] = field(default_factory=list)
     identities: list[Who] = field(default_factory=list)
     listings: list[Listing] = field(default_factory=list)
     world_sizes: list[tuple[int, str]] = field(default_factory=list)
@@ -225,6 +226,7 @@ class Parts:
         self.add_versions(other.versions)
         self.gaps += other.gaps[: MAX_NOTES - len(self.gaps)]
         self.evidence += other.evidence
+        self.own_reports += other.own_reports
         self.world_sizes += other.world_sizes
         for what, num in other.dropped.items():
             self.dropped[what] = self.dropped.get(what, 0) + num

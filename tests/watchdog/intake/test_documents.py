@@ -157,9 +157,9 @@ def test_our_own_evidence_is_merged_by_process(read_files):
 
     evidence = read_files(
         {
-            "raw/rank-0.json": evidence_to_json(one),
-            "raw/rank-1.json": evidence_to_json(two),
-            "evidence.json": evidence_to_json(both),
+            "node-0/evidence.json": evidence_to_json(both),
+            "node-1/evidence.json": evidence_to_json(two),
+            "of-rank-0.json": evidence_to_json(one),
         }
     )
 

@@ -10,7 +10,7 @@ from watchdog.intake.parts import Parts
 from watchdog.serialization import evidence_from_json
 
 _REPORT = re.compile(
-    r"# (?:HUNG|SLOW|CRASHED|HEALTHY|UNKNOWN)\b[^\n]*\n.*?\n\| \| \|\n\| --- \| --- \|\n", re.DOTALL
+    r"# (?:HUNG|SLOW|CRASHED|HEALTHY|UNKNOWN)\b[^\n]*\n.*?\n\*\*Cause: ", re.DOTALL
 )
 
 
@@ -23,14 +23,14 @@ def score(head: str) -> float:
 
 
 def parse(text: str, context: Context, parts: Parts) -> None:
-    """Keep the evidence whole; it is merged by process in the end."""
+    """Keep the evidence whole; it is merged by process in the end. A report is counted only."""
     if _REPORT.match(text.lstrip()):
-        parts.add_note(f"{context.file}: a report of ours, not read")
+        parts.own_reports.append(context.file)
         return
     try:
         parts.evidence.append(evidence_from_json(text))
     except UnreadableEvidenceError as error:
         if '"causes"' in text and '"culprits"' in text:
-            parts.add_note(f"{context.file}: a report of ours, not read")
+            parts.own_reports.append(context.file)
         else:
             parts.add_gap(context.file, f"not evidence of this version: {error}"[:300])
