@@ -5,6 +5,7 @@ from __future__ import annotations
 from watchdog.evidence import Process
 from watchdog.findings import Finding, Verdict
 from watchdog.situation import Situation
+from watchdog.verdict import own_words
 from watchdog.verdict.judgement import names_of, rank_range
 from watchdog.waits.process import is_unheard
 
@@ -19,6 +20,10 @@ def collect_next(
         return ()
     if causes and causes[0].confidence == "confirmed" and verdict.state in ("hung", "crashed"):
         return ()
+    told = own_words.last_words(situation)
+    if told is not None and "report" in told.fields:
+        folder = told.fields["report"].rpartition("/")[0]
+        return (f"What the watchdog of the run saw: `miles-watchdog diagnose {folder}`",)
     asked: list[str] = []
     if verdict.unaccounted:
         missing = list(verdict.unaccounted)

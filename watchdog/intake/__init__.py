@@ -27,6 +27,7 @@ from watchdog.intake.blocks import (
     faulthandler_text,
     gdb_text,
     gpu_table,
+    own_summary,
     package_list,
     pod_table,
     proc_counters,
@@ -67,6 +68,7 @@ DOCUMENTS: tuple[DocumentKind, ...] = (
     json_arguments,
 )
 BLOCKS: tuple[BlockKind, ...] = (
+    own_summary,
     faulthandler_text,
     gdb_text,
     pystack_text,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 from watchdog.evidence import LogEvent
+from watchdog.exit_status import STALLED
 
 TIME_OUT = re.compile(
     r"Watchdog caught collective operation timeout|Timed out waiting \d+\s*ms|Application timeout"
@@ -42,6 +43,9 @@ DEATH = re.compile(
     r" fault|SIGSEGV|core dumped|Received sigquit from a child"
 )
 """A process ended. With a pid it names the dead one."""
+
+ENDED_BY_WATCHDOG = re.compile(rf"exit ?code ?[:=]? *{STALLED}\b|exit status {STALLED}\b")
+"""The watchdog ended it, as `MILES_WATCHDOG_ABORT_AFTER` asks: never the first failure."""
 
 OUT_OF_MEMORY = re.compile(
     r"out of memory|OutOfMemory|oom[-_ ]kill|OOM|Killed"

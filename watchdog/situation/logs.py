@@ -53,8 +53,9 @@ class Logs:
 
     @cached_property
     def deaths(self) -> tuple[LogEvent, ...]:
-        """Lines that say that a process ended, earliest first."""
-        return tuple(sorted(self.matching(lines.DEATH), key=self.order))
+        """Lines that say that a process ended, earliest first; not at the watchdog's hand."""
+        ends = [e for e in self.matching(lines.DEATH) if not lines.ENDED_BY_WATCHDOG.search(e.text)]
+        return tuple(sorted(ends, key=self.order))
 
     @cached_property
     def earliest_error(self) -> LogEvent | None:

@@ -49,7 +49,7 @@ def accused_by_log(event: LogEvent, why: str, where: str, pid: int | None = None
     elif event.rank is not None:
         key = f"rank {event.rank}"
     else:
-        key = f"{event.host or '?'}:{pid if pid is not None else '?'}"
+        key = _unknown_member(event, pid)
     return Culprit(
         process=key,
         where=where,
@@ -59,6 +59,14 @@ def accused_by_log(event: LogEvent, why: str, where: str, pid: int | None = None
         pid=pid,
         host=event.host,
     )
+
+
+def _unknown_member(event: LogEvent, pid: int | None) -> str:
+    """A name for somebody of whom no more than a line is known."""
+    if pid is None:
+        place = event.host or event.file
+        return f"a process of {place}" if place else "a process"
+    return f"{event.host}:{pid}" if event.host else f"pid {pid}"
 
 
 def name_of(process: Process) -> str:

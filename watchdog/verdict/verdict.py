@@ -20,6 +20,7 @@ from watchdog.verdict import (
     network,
     numbered,
     odd_ranks,
+    own_words,
     peers,
     progress,
     set_up,
@@ -31,6 +32,7 @@ from watchdog.verdict.judgement import Judgement
 
 JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     ended.ended_meanwhile,
+    own_words.told_by_watchdog,
     deaths.dead_member,
     numbered.detected_by_torch,
     errors.earliest_error,

@@ -36,19 +36,23 @@ def parse(block: Block, parts: Parts) -> None:
     """
     rows = {m["name"]: m["value"] for line in block.lines[1:] if (m := _ROW.match(line))}
     rank, code = _RANK.match(rows.get("rank", "")), _CODE.match(rows.get("exitcode", ""))
-    if not rank or not code or int(code["code"]) in (*range(256), -signal.SIGTERM):
+    if not rank or not code:
         return
     host = rows.get("host", "").strip()
+    who = Who(
+        pid=int(code["pid"]),
+        rank=int(rank["rank"]),
+        host="" if host == "localhost" else host,
+        role="trainer",
+        by=("torchrun's summary",),
+    )
+    if int(code["code"]) in (*range(256), -signal.SIGTERM):
+        parts.add_identity(who)
+        return
     found = find_moment(rows.get("time", "").replace("_", " "))
     parts.add_process(
         ProcessPart(
-            who=Who(
-                pid=int(code["pid"]),
-                rank=int(rank["rank"]),
-                host="" if host == "localhost" else host,
-                role="trainer",
-                by=("torchrun's summary",),
-            ),
+            who=who,
             file=block.context.file,
             moment=found[0] if found else block.context.moment,
             order=block.context.order,
