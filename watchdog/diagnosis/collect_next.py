@@ -25,8 +25,15 @@ def collect_next(
         folder = told.fields["report"].rpartition("/")[0]
         return (f"What the watchdog of the run saw: `miles-watchdog diagnose {folder}`",)
     asked: list[str] = []
-    if verdict.unaccounted:
-        missing = list(verdict.unaccounted)
+    gone = [c.rank for c in verdict.culprits if c.rank is not None and verdict.state == "crashed"]
+    gone = [rank for rank in gone if rank in verdict.unaccounted]
+    if gone:
+        asked.append(
+            f"How {rank_range(gone)} ended: the exit status in the launcher's log, the last lines"
+            " of its own log, and `dmesg -T` of its host"
+        )
+    missing = [rank for rank in verdict.unaccounted if rank not in gone]
+    if missing:
         where = f"Stacks of {rank_range(missing)}: on their nodes run"
         if situation.evidence.origin == "attach":
             where += (

@@ -6,8 +6,8 @@ from watchdog.evidence import Process
 from watchdog.situation import Situation
 from watchdog.situation.situation import WAITING_TOGETHER
 from watchdog.verdict import verdict_of
+from watchdog.verdict.judgement import unaccounted
 from watchdog.verdict.spoken import behind, counters
-from watchdog.verdict.verdict import unaccounted
 
 __all__ = [
     "accused",

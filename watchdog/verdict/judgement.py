@@ -69,6 +69,15 @@ def _unknown_member(event: LogEvent, pid: int | None) -> str:
     return f"{event.host}:{pid}" if event.host else f"pid {pid}"
 
 
+def unaccounted(situation: Situation) -> tuple[int, ...]:
+    """Trainer ranks that should be there and of which nothing is known."""
+    known = {process.rank for process in situation.trainers}
+    size = situation.world_size
+    if size is None:
+        size = max((rank for rank in known if rank is not None), default=-1) + 1
+    return tuple(rank for rank in range(size) if rank not in known)
+
+
 def name_of(process: Process) -> str:
     """How a sentence names a process: `rank 3`, `engine 1 worker 0`, `pid 88111 (title)`."""
     if process.role == "trainer" and process.rank is not None:

@@ -17,6 +17,7 @@ from watchdog.verdict import (
     file_locks,
     launch,
     long_wait,
+    lost_peer,
     network,
     numbered,
     odd_ranks,
@@ -28,7 +29,7 @@ from watchdog.verdict import (
     spoken,
 )
 from watchdog.verdict.groups import groups_of
-from watchdog.verdict.judgement import Judgement
+from watchdog.verdict.judgement import Judgement, unaccounted
 
 JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     ended.ended_meanwhile,
@@ -59,6 +60,7 @@ JUDGES: tuple[Callable[[Situation], Judgement | None], ...] = (
     peers.different_collectives,
     spoken.missing_by_name,
     peers.same_collective,
+    lost_peer.peer_ended,
     spoken.behind_by_count,
     long_wait.everybody_waits,
 )
@@ -90,15 +92,6 @@ def _judged(situation: Situation) -> Verdict:
         unaccounted=unaccounted(situation),
         progress=judgement.progress,
     )
-
-
-def unaccounted(situation: Situation) -> tuple[int, ...]:
-    """Trainer ranks that should be there and of which nothing is known."""
-    known = {process.rank for process in situation.trainers}
-    size = situation.world_size
-    if size is None:
-        size = max((rank for rank in known if rank is not None), default=-1) + 1
-    return tuple(rank for rank in range(size) if rank not in known)
 
 
 def _why_unknown(situation: Situation) -> str:
