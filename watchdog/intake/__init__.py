@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from watchdog.counting import counted
 from watchdog.errors import UnusableInputError
 from watchdog.evidence import Evidence
 from watchdog.intake.assemble import evidence_of
@@ -53,7 +54,7 @@ from watchdog.intake.documents import (
 from watchdog.intake.inferences import infer
 from watchdog.intake.parts import Parts
 from watchdog.intake.reading import Reader
-from watchdog.intake.sources import Progress, sources_of
+from watchdog.intake.sources import Progress, Source, sources_of
 
 DOCUMENTS: tuple[DocumentKind, ...] = (
     own_evidence,
@@ -108,9 +109,19 @@ def evidence_from_paths(paths: Sequence[str | Path], progress: Progress | None =
     Reader(parts, DOCUMENTS, BLOCKS, progress).read_all(sources)
     if not parts.usable:
         names = ", ".join(str(path) for path in paths[:5])
-        why = "; ".join(f"{gap.what}: {gap.why}" for gap in parts.gaps[:5])
-        raise UnusableInputError(
-            f"no file was recognised in {names}" + (f" ({why})" if why else "")
-        )
+        raise UnusableInputError(f"no file was recognised in {names} ({_why(sources, parts)})")
     infer(parts)
     return evidence_of(parts)
+
+
+def _why(sources: Sequence[Source], parts: Parts) -> str:
+    """What was looked at in vain."""
+    gaps = [f"{gap.what}: {gap.why}" for gap in parts.gaps[:5]]
+    if not sources:
+        return "; ".join(gaps) or "there is no file in it"
+    if not any(source.size for source in sources):
+        empty = "is empty" if len(sources) == 1 else f"all {len(sources)} files are empty"
+        return "; ".join([empty, *gaps])
+    them = "it" if len(sources) == 1 else "them"
+    looked = f"{counted(len(sources), 'file')} looked at, nothing known in {them}"
+    return "; ".join([looked, *gaps])
