@@ -8,6 +8,10 @@ from watchdog.situation import Situation
 from watchdog.verdict.judgement import names_of, rank_range
 from watchdog.waits.process import is_unheard
 
+_WHICH_RANK = (
+    "Which rank each dump is of: name the files by rank (`rank1.txt`), or add a log that tells the"
+    " pids of the ranks"
+)
 _ENGINE_WORDS = ("rollout", "sglang", "vllm", "colocate", "engine")
 
 
@@ -19,7 +23,7 @@ def collect_next(
         return ()
     if causes and causes[0].confidence == "confirmed" and verdict.state in ("hung", "crashed"):
         return ()
-    asked: list[str] = []
+    asked = [_WHICH_RANK] if _ranks_are_unknown(situation) else []
     if verdict.unaccounted:
         missing = list(verdict.unaccounted)
         where = f"Stacks of {rank_range(missing)}: on their nodes run"
@@ -50,6 +54,13 @@ def collect_next(
             " py-spy dump --native --pid $p; done`, and the last 200 lines of every engine's log"
         )
     return tuple(dict.fromkeys(asked))
+
+
+def _ranks_are_unknown(situation: Situation) -> bool:
+    """Whether there are stacks of several trainers, and of none of them is its rank known."""
+    trainers = [p for p in situation.processes.values() if p.role == "trainer" and p.stacks]
+    is_known = any(process.rank is not None for process in trainers)
+    return situation.evidence.origin == "files" and len(trainers) > 1 and not is_known
 
 
 def _may_have_engines(situation: Situation) -> bool:
