@@ -35,6 +35,7 @@ from watchdog.recording.recorder import FinishedSection, OpenSection, Recorder, 
 from watchdog.run.folder import RunFolder
 from watchdog.run.one_voice import is_first_to_say
 from watchdog.run.recovery import note_end
+from watchdog.run.substitute import substitute_of
 from watchdog.settings import Knob, Settings, knobs
 from watchdog.timing.deadlines import Deadlines
 from watchdog.timing.monitor import Hooks, Monitor
@@ -309,7 +310,9 @@ def _start_line(watch: ProcessWatch) -> str:
         for knob in knobs(watch.settings)
         if knob.origin == "environment" and knob.variable not in ("MILES_WATCHDOG",)
     ]
-    place = f"files in {watch.folder.path}" if watch.has_folder else "without a folder"
+    place = f"files in {watch.folder.path}"
+    if not watch.has_folder:
+        place = f"without a folder, incidents go to {substitute_of(watch.folder.path)}"
     return f"on; {place}; " + (", ".join(changed) or "default settings")
 
 

@@ -113,14 +113,18 @@ class Settings:
     """
 
     enabled: bool = knob(
-        False, "Turns the watchdog on.", parse=_switch, variable="", default_text="0"
+        False,
+        "1 turns the watchdog on; 0, off, false or no leaves it off.",
+        parse=_switch,
+        variable="",
+        default_text="0",
     )
     dir: str = knob(
         "./watchdog-runs", "Folder that gets one subfolder a run.", parse=str, variable="DIR"
     )
     stall_after_s: float | None = knob(
         None,
-        "Time after which a weight sync counts as stalled. auto: 300 s for the first three "
+        "Time (s) after which a weight sync counts as stalled. auto: 300 s for the first three "
         "syncs, then four times the longest so far but at least 60 s; never more than 40 % of "
         "the process group's own time-out.",
         parse=_seconds_or_auto,
@@ -139,7 +143,7 @@ class Settings:
     )
     abort_after_s: float | None = knob(
         None,
-        "Time after a stall at which the rank is ended, once the report is written.",
+        "Time (s) after a stall at which the rank is ended, once the report is written.",
         parse=_seconds_or_never,
         variable="ABORT_AFTER",
         unit="s",

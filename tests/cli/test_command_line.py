@@ -195,3 +195,26 @@ def test_a_dash_is_standard_input():
     result = CliRunner().invoke(group, ["diagnose", "--json", "-"], input=text)
 
     assert "colocate" in {flag["name"] for flag in json.loads(result.stdout)["flags"]}
+
+
+def test_why_no_file_was_recognised_is_said(tmp_path):
+    for name, text in (("empty", ""), ("one/a", "x\n"), ("two/a", "x\n"), ("two/b", "y\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "none").mkdir()
+
+    def told(name):
+        return CliRunner().invoke(group, ["diagnose", str(tmp_path / name)]).stderr
+
+    assert "empty (is empty)" in told("empty")
+    assert "one (1 file looked at, nothing known in it)" in told("one")
+    assert "two (2 files looked at, nothing known in them)" in told("two")
+    assert "none (there is no file in it)" in told("none")
+
+
+@pytest.mark.parametrize(("text", "why"), [("", "is empty"), ("hello\n", "1 file looked at")])
+def test_of_standard_input_no_temporary_path_is_shown(text, why):
+    result = CliRunner().invoke(group, ["diagnose", "-"], input=text)
+
+    assert result.exit_code == 2
+    assert f"no file was recognised in standard input ({why}" in result.stderr

@@ -59,7 +59,7 @@ def test_the_demos_incident_is_rendered_again_in_every_format(tmp_path):
     for name in ("json", "markdown", "summary", "terminal"):
         result = CliRunner().invoke(group, ["report", str(incident), "--format", name])
         assert result.exit_code == 0, result.output
-        assert "missing_backup" in result.output
+        assert "missing-backup-lora-colocate" in result.output
         if name == "json":
             again = json.loads(result.output)
             assert (again["state"], again["culprits"]) == (written["state"], written["culprits"])

@@ -34,7 +34,10 @@ def test_each_incident_is_told_with_headline_cause_and_folder(tmp_path):
 
     output = CliRunner().invoke(group, ["incidents", str(tmp_path)]).output
 
-    assert "HUNG: rank 2 holds up 3 of 4 ranks in weight_sync; missing_backup confirmed" in output
+    assert (
+        "HUNG: rank 2 holds up 3 of 4 ranks in weight_sync; missing-backup-lora-colocate, confirmed"
+        in output
+    )
     assert str(folder) in output
 
 
@@ -100,6 +103,7 @@ def test_the_json_names_run_incident_state_and_cause(tmp_path):
     assert (run["run"], incident["id"], incident["state"], incident["cause"]) == (
         "run-1", "weight_sync-2", "hung", "missing_backup confirmed",
     )  # fmt: skip
+    assert incident["rule"] == "missing-backup-lora-colocate"
 
 
 @pytest.mark.parametrize("by_file", [False, True])

@@ -47,3 +47,22 @@ def test_other_rules_are_named_as_the_list_names_them():
     underscored = {rule_name(rule).replace("-", "_") for rule in RULES if "-" in rule_name(rule)}
     classes = {rule.CAUSE_CLASS for rule in RULES}
     assert not {name for name in underscored - classes if f" {name}" in text}
+
+
+@pytest.mark.parametrize("name", ["missing_backup", "missing-backup", "other"])
+def test_of_a_class_the_rules_are_listed(name):
+    listed = [line.split()[0] for line in run(name).output.splitlines()]
+
+    of_class = name.replace("-", "_")
+    assert listed == [rule_name(rule) for rule in RULES if of_class == rule.CAUSE_CLASS]
+    assert listed
+
+
+def test_a_name_that_is_a_class_as_well_explains_the_rule():
+    both = {rule_name(rule) for rule in RULES} & {
+        rule.CAUSE_CLASS.replace("_", "-") for rule in RULES
+    }
+
+    assert both
+    for name in both:
+        assert run(name.replace("-", "_")).output.startswith(f"{name}, class ")

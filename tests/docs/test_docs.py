@@ -15,6 +15,7 @@ from watchdog import exit_status
 from watchdog.cli import COMMANDS, group
 from watchdog.errors import WatchdogError
 from watchdog.reports import REPORTS
+from watchdog.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -98,3 +99,12 @@ def test_links_to_files_of_the_repository_lead_somewhere():
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_says_of_a_switch_that_means_nothing_what_the_settings_do_with_it():
+    settings = Settings.from_environ({"MILES_WATCHDOG": "maybe"})
+
+    assert settings.enabled
+    assert "counts as 1" in settings.warnings[0]
+    text = " ".join(README.split())
+    assert "such as `maybe`, counts as 1, with a warning" in text

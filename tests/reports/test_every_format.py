@@ -55,10 +55,10 @@ def test_state_and_culprit_stand_in_the_first_three_lines(name: str, case: Case)
 
 
 @pytest.mark.parametrize("name", ["markdown", "summary", "terminal", "json"])
-def test_class_and_confidence_of_the_cause_are_in_every_format(name: str):
+def test_rule_and_confidence_of_the_cause_are_in_every_format(name: str):
     rendered = text(name, native_lora())
 
-    assert "missing_backup" in rendered
+    assert "missing-backup-lora-colocate" in rendered
     assert "confirmed" in rendered
 
 
@@ -103,8 +103,8 @@ def test_the_summary_of_the_reference_incident_says_who_where_why_what_to_do_and
             "         (common.py:61)",
             "         the only rank that has not reached the barrier",
             "stall    weight_sync waited 5.3 s, limit 5.0 s (set)",
-            "cause    missing_backup, confirmed: Rank 2 reads 12 tensors of param_buffer, which",
-            "         is paused and has no host copy.",
+            "cause    missing-backup-lora-colocate, confirmed: Rank 2 reads 12 tensors of",
+            "         param_buffer, which is paused and has no host copy.",
             "do       Remove --disable-weights-backuper, or keep the trainer resident (no",
             "         --colocate).",
             "waiting  ranks 0-1, 3: waiting in barrier (gloo), barrier:exit (not moving)",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.rules import cases_of_memory as memory
-from tests.rules.building import GLOO_BARRIER, live, rank
+from tests.rules.building import GLOO_BARRIER, live, position, rank
 from watchdog.diagnosis import diagnose
 from watchdog.diagnosis.policy import cautious
 from watchdog.findings import Confidence, Finding
@@ -90,3 +92,27 @@ def test_of_a_rank_that_aborted_nobody_is_sought_who_sent_the_signal() -> None:
 
     assert cause.rule == "member-killed"
     assert "standard error" in cause.remedy
+
+
+def _rank_2_is_away(section: str) -> Finding:
+    reads = "read_all (/data/job/loader.py:10)\nmain (/data/job/train.py:90)"
+    waiting = [rank(r, GLOO_BARRIER, GLOO_BARRIER) for r in (0, 1, 3)]
+    place = replace(position("load"), section=section)
+    evidence = live(*waiting, rank(2, reads, reads, position=place))
+    return next(c for c in diagnose(evidence).causes if c.rule == "missing-rank")
+
+
+def test_of_a_rank_that_is_seen_before_the_collective_the_call_is_named_and_no_branch_asserted():
+    remedy = _rank_2_is_away("weight_sync").remedy
+
+    assert remedy.startswith(
+        "Rank 2 is stuck before the collective, in read_all (/data/job/loader.py:10): find out"
+    )
+    assert "Only if it waits for nothing: it took another branch" in remedy
+
+
+def test_of_a_rank_outside_of_the_sync_both_possibilities_are_told():
+    remedy = _rank_2_is_away("").remedy
+
+    assert "Either it is stuck in a call before the collective" in remedy
+    assert "Or it took a branch" in remedy

@@ -13,6 +13,7 @@ from watchdog.static_checks.reading import programs_of
 
 ASYNC = "python train_async.py --hf-checkpoint x"
 LORA = "python train.py --lora-rank 16 --colocate"
+PROVIDER = "python train.py --custom-model-provider-path my.provider"
 OLD = Host(checkout_dates={"miles": "2026-07-01"})
 NEW = Host(checkout_dates={"miles": "2026-10-01"})
 TWO_INTERFACES = Host(interfaces=("eth0", "ib0"))
@@ -56,6 +57,11 @@ CASES: dict[str, tuple[str, Case, Case]] = {
         "suspect",
         Case(f"{LORA} --disable-weights-backuper"),
         Case(LORA),
+    ),
+    "provider_without_backuper": (
+        "suspect",
+        Case(f"{PROVIDER} --colocate --offload-train --disable-weights-backuper"),
+        Case(f"{PROVIDER} --colocate --offload-train"),
     ),
     "sleeping_trainer_without_copy": ("likely", Case(SLEEPS, OLD), Case(SLEEPS, NEW)),
     "time_out_ignored": (

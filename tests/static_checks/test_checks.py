@@ -9,7 +9,7 @@ import re
 import pytest
 
 import watchdog.static_checks
-from tests.static_checks.cases import CASES, UNKNOWN_HERE
+from tests.static_checks.cases import CASES, UNKNOWN_HERE, Case
 from watchdog.rules import RULES
 from watchdog.rules.documentation import rule_name
 from watchdog.static_checks import CHECKS
@@ -77,3 +77,22 @@ def test_names_are_shown_with_dashes():
     module = importlib.import_module("watchdog.static_checks.lora_without_backuper")
 
     assert check_name(module) == "lora-without-backuper"
+
+
+@pytest.mark.parametrize("provider", ["my.provider", "my.native_lora"])
+def test_of_a_provider_either_its_name_or_that_it_is_not_looked_into_is_said_not_both(provider):
+    script = CASES["provider_without_backuper"][1].script.replace("my.provider", provider)
+
+    found = {h.check for h in hazards_of(Case(script).launch())}
+
+    by_name = "lora" in provider
+    assert ("lora-without-backuper" in found) is by_name
+    assert ("provider-without-backuper" in found) is not by_name
+
+
+def test_that_the_audit_is_off_is_one_of_the_facts():
+    script = CASES["provider_without_backuper"][1].script
+
+    (hazard,) = hazards_of(Case(f"{script} --no-weight-residency-audit").launch())
+
+    assert "--no-weight-residency-audit: nothing tells before" in hazard.facts

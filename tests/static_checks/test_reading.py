@@ -180,3 +180,13 @@ def test_no_device_pipe_or_huge_file_is_read(tmp_path, option, kind):
 
     assert result.exit_code == 2, result.output
     assert "not a regular file" in result.output or "larger than" in result.output
+
+
+def test_a_binary_file_is_no_launch(tmp_path):
+    file = tmp_path / "bin"
+    file.write_bytes(b"\x7fELF\x00 --colocate --lora-rank 8 \xff\xfe" + bytes(range(256)) * 8)
+
+    result = check("--no-installed", file)
+
+    assert result.exit_code == 2
+    assert "bin: is binary" in result.stderr

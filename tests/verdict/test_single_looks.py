@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.rules import stacks
 from tests.rules.building import files, frames, log, rank, thread
 from watchdog.diagnosis import diagnose
@@ -61,3 +63,22 @@ def test_a_thread_of_native_code_alone_does_not_ask_for_the_gil() -> None:
     found = diagnose(files(rank(1, sample), rank(0, stacks.GLOO_BARRIER)))
 
     assert found.causes[0].cause_class == "gil_held"
+
+
+@pytest.mark.parametrize(
+    ("names", "is_asked"),
+    [(("501.txt", "502.txt", "503.txt"), True), (("rank0.txt", "rank1.txt", "rank2.txt"), False)],
+)
+def test_dumps_that_only_a_pid_names_are_to_be_named_by_rank(tmp_path, names, is_asked) -> None:
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(
+            f"Process {501 + number}: /venv/bin/python3 -u train.py --lr 1\n"
+            "Python v3.11.2 (/usr/bin/python3.11)\n\n"
+            f'Thread {501 + number} (idle): "MainThread"\n'
+            "    all_reduce (torch/distributed/distributed_c10d.py:3252)\n"
+            "    sync (train.py:19)\n    <module> (train.py:28)\n"
+        )
+
+    asked = diagnose(evidence_from_paths([tmp_path])).collect_next
+
+    assert any("name the files by rank (`rank1.txt`)" in step for step in asked) is is_asked

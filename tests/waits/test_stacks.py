@@ -171,3 +171,18 @@ def test_the_kernel_outranks_a_name_that_claims_a_weight_read(channel: str, kind
     found = wait_of(rank(1, _READ, activity=(blocked(1001, channel),)))
 
     assert found.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("/data/job/code/hang.py", "/data/job/code/hang.py"),
+        ("hang.py", "hang.py"),
+        ("/home/me/job/code/src/hang.py", "…/job/code/src/hang.py"),
+        ("/venv/lib/python3.11/site-packages/mine/hang.py", "mine/hang.py"),
+    ],
+)
+def test_a_path_is_told_whole_or_marked_as_shortened_and_never_loses_its_slash_alone(file, shown):
+    wait = wait_of(rank(0, f"read_all ({file}:10)"))
+
+    assert wait.where == f"read_all ({shown}:10)"

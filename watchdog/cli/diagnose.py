@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from watchdog.cli.telling import answer_options, tell, write
+from watchdog.errors import UnusableInputError
 from watchdog.exit_status import NO_CAUSE
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ def _standard_input(paths: tuple[Path, ...]) -> Iterator[list[Path]]:
         file = Path(folder) / "standard-input"
         with file.open("wb") as stream:
             shutil.copyfileobj(sys.stdin.buffer, stream)
-        yield [file if path in wanted else path for path in paths]
+        try:
+            yield [file if path in wanted else path for path in paths]
+        except UnusableInputError as error:
+            raise UnusableInputError(str(error).replace(str(file), "standard input")) from error
 
 
 @contextlib.contextmanager

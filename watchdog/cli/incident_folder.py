@@ -28,6 +28,7 @@ class Incident:
         headline: The report's first sentence; says what is wrong where it cannot be read.
         state: State of the verdict, "" where there is no readable report.
         cause: Class and confidence of the first cause, "" for none.
+        rule: Name of the rule that found it, "" for none.
     """
 
     folder: Path
@@ -35,6 +36,7 @@ class Incident:
     headline: str
     state: str = ""
     cause: str = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,8 @@ def _incident(folder: Path, run: Path) -> Incident:
     headline = str(report.get("headline") or "no readable report.json")
     if ended_s is not None:
         headline = headline_of_ended(headline, ended_s)
-    return Incident(folder, info, headline, str(report.get("state", "")), cause)
+    rule = str(causes[0].get("rule") or "")
+    return Incident(folder, info, headline, str(report.get("state", "")), cause, rule)
 
 
 def _report(folder: Path) -> dict[str, Any]:

@@ -53,7 +53,8 @@ def _lines(run: Run, now_s: float) -> list[str]:
 
 
 def _sentence(incident: Incident, now_s: float) -> str:
-    cause = f"; {incident.cause}" if incident.cause else ""
+    confidence = incident.cause.rpartition(" ")[2]
+    cause = f"; {incident.rule}, {confidence}" if incident.rule else ""
     return f"{age(now_s - (incident.info.started_at_s or now_s))} ago: {incident.headline}{cause}"
 
 
@@ -77,6 +78,7 @@ def _data(run: Run) -> dict[str, Any]:
                 "state": item.state,
                 "recovered": item.info.ended_after_s is not None,
                 "cause": item.cause,
+                "rule": item.rule,
                 "headline": item.headline,
             }
             for item in run.incidents

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -33,6 +33,7 @@ def command(name: str | None, markdown: bool) -> None:
     """List the known causes, or explain one.
 
     NAME is a rule's name as reports show it, e.g. `missing-rank`; an underscore does as well.
+    Of a class, e.g. `missing_backup`, the rules are listed.
     """
     from watchdog.rules import RULES
     from watchdog.rules.documentation import rule_name
@@ -40,16 +41,24 @@ def command(name: str | None, markdown: bool) -> None:
     if markdown:
         click.echo(causes_table(RULES), nl=False)
     elif name is None:
-        width = max(len(rule_name(rule)) for rule in RULES)
-        for rule in RULES:
-            line = f"{rule_name(rule):<{width}}  {title(rule)}"
-            # One line a rule for scripts, the width of the terminal for people.
-            columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
-            click.echo(textwrap.fill(line, columns, subsequent_indent=" " * (width + 2)))
+        _print_list(RULES)
+    elif not _is_rule(name, RULES) and (same := _of_class(name, RULES)):
+        _print_list(same)
     else:
         rule = _named(name, RULES)
         text = _as_listed(inspect.cleandoc(_doc(rule)), RULES)
         click.echo(f"{rule_name(rule)}, class {rule.CAUSE_CLASS}\n\n{text}")
+
+
+def _print_list(rules: Sequence[Rule]) -> None:
+    from watchdog.rules.documentation import rule_name
+
+    width = max(len(rule_name(rule)) for rule in rules)
+    # One line a rule for scripts, the width of the terminal for people.
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
+    for rule in rules:
+        line = f"{rule_name(rule):<{width}}  {title(rule)}"
+        click.echo(textwrap.fill(line, columns, subsequent_indent=" " * (width + 2)))
 
 
 def causes_table(rules: Iterable[Rule]) -> str:
@@ -78,11 +87,26 @@ def _doc(rule: Rule) -> str:
     return rule.__doc__ or ""
 
 
+def _is_rule(name: str, rules: Iterable[Rule]) -> bool:
+    from watchdog.rules.documentation import rule_name
+
+    return _with_hyphens(name) in map(rule_name, rules)
+
+
+def _of_class(name: str, rules: Iterable[Rule]) -> list[Rule]:
+    wanted = _with_hyphens(name)
+    return [rule for rule in rules if _with_hyphens(rule.CAUSE_CLASS) == wanted]
+
+
+def _with_hyphens(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
+
+
 def _named(name: str, rules: Iterable[Rule]) -> Rule:
     from watchdog.rules.documentation import rule_name
 
     known = {rule_name(rule): rule for rule in rules}
-    wanted = name.strip().lower().replace("_", "-")
+    wanted = _with_hyphens(name)
     if wanted in known:
         return known[wanted]
     near = difflib.get_close_matches(wanted, known, n=3)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from watchdog.settings import Knob
+    from watchdog.settings import Knob, Settings
 
 
 @click.command("settings")
@@ -33,8 +34,22 @@ def command(as_json: bool, markdown: bool) -> None:
         click.echo(json.dumps([asdict(knob) for knob in knobs(settings)], indent=1))
     else:
         _print_terminal(knobs(settings))
-    for warning in settings.warnings:
+    for warning in (*settings.warnings, *_not_here(settings)):
         click.echo(f"Warning: {warning}", err=True)
+
+
+def _not_here(settings: Settings) -> Iterator[str]:
+    """What is set well and cannot be had on this machine."""
+    from watchdog.incident.on_stall import cannot_be_run
+    from watchdog.run.substitute import refusal, substitute_root
+
+    if why := refusal(Path(settings.dir)):
+        yield (
+            f"MILES_WATCHDOG_DIR={settings.dir[:80]!r} cannot be written: {why}; incidents go to "
+            f"{substitute_root()} instead"
+        )
+    if why := cannot_be_run(settings.on_stall):
+        yield f"MILES_WATCHDOG_ON_STALL cannot be run: {why}"
 
 
 def settings_table(knobs: Iterable[Knob]) -> str:

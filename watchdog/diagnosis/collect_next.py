@@ -9,6 +9,10 @@ from watchdog.verdict import own_words
 from watchdog.verdict.judgement import names_of, rank_range
 from watchdog.waits.process import is_unheard
 
+_WHICH_RANK = (
+    "Which rank each dump is of: name the files by rank (`rank1.txt`), or add a log that tells the"
+    " pids of the ranks"
+)
 _ENGINE_WORDS = ("rollout", "sglang", "vllm", "colocate", "engine")
 
 
@@ -24,7 +28,7 @@ def collect_next(
     if told is not None and "report" in told.fields:
         folder = told.fields["report"].rpartition("/")[0]
         return (f"What the watchdog of the run saw: `miles-watchdog diagnose {folder}`",)
-    asked: list[str] = []
+    asked = [_WHICH_RANK] if _ranks_are_unknown(situation) else []
     gone = [c.rank for c in verdict.culprits if c.rank is not None and verdict.state == "crashed"]
     gone = [rank for rank in gone if rank in verdict.unaccounted]
     if gone:
@@ -62,6 +66,13 @@ def collect_next(
             " py-spy dump --native --pid $p; done`, and the last 200 lines of every engine's log"
         )
     return tuple(dict.fromkeys(asked))
+
+
+def _ranks_are_unknown(situation: Situation) -> bool:
+    """Whether there are stacks of several trainers, and of none of them is its rank known."""
+    trainers = [p for p in situation.processes.values() if p.role == "trainer" and p.stacks]
+    is_known = any(process.rank is not None for process in trainers)
+    return situation.evidence.origin == "files" and len(trainers) > 1 and not is_known
 
 
 def _may_have_engines(situation: Situation) -> bool:

@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from watchdog.blackbox.reading import read_blackbox
+from watchdog.blackbox import layout
+from watchdog.blackbox.reading import EventReading, read_blackbox
 from watchdog.capture import bounded
 from watchdog.errors import UnusableInputError
 from watchdog.exit_status import STALLED
-from watchdog.incident.members import Member
+from watchdog.incident.members import COLLECTIVE, Member
 from watchdog.incident.rank_evidence import key_of
 from watchdog.process_identity import ProcessIdentity, started_ticks
 from watchdog.sentinel import abort_order
@@ -38,6 +39,30 @@ def is_still_stalled(context: StallContext) -> bool:
         # A collective on its own has no section: it is over when it has returned.
         return place.collective is not None and place.collective.ended_s == 0
     return (place.section, place.section_index) == (context.section, context.index)
+
+
+def how_it_ended(context: StallContext) -> str:
+    """`went on`, `failed` where an exception ended it, `is over` where nobody can tell."""
+    if context.blackbox is None:
+        return "is over"
+    try:
+        box = read_blackbox(context.blackbox)
+    except UnusableInputError:
+        return "is over"
+    last = [box.collective] if box.collective is not None else []
+    ends = [event for event in [*box.events, *last] if _is_end_of_stall(event, context)]
+    if not ends:
+        return "is over"
+    return "failed" if ends[-1].flags & layout.RAISED else "went on"
+
+
+def _is_end_of_stall(event: EventReading, context: StallContext) -> bool:
+    if context.section == COLLECTIVE:
+        # Another call of that name may have followed it; it was not as late.
+        is_late = event.ended_s - event.at_s >= context.deadline_s
+        return event.kind == COLLECTIVE and event.name == context.phase and is_late
+    kind = layout.KIND_NAMES[layout.SECTION_ENDS]
+    return (event.kind, event.name, event.sequence) == (kind, context.section, context.index)
 
 
 def end_processes(

@@ -335,7 +335,8 @@ class _Stalled:
             # What the end of the other ranks broke off did not go on.
             is_broken_off = abort.is_ordered(self._context)
             if not is_broken_off and is_first_to_say("went-on", self._folder.place):
-                self._seams.notice(f"{self._stall} went on: who goes on is not ended")
+                how = abort.how_it_ended(self._context)
+                self._seams.notice(f"{self._stall} {how}: who is out of it is not ended")
             return
         why = "MILES_WATCHDOG_ABORT_AFTER"
         # A launcher that sees one rank end ends the first as well: the order comes before that.

@@ -6,6 +6,7 @@ import os
 import re
 import selectors
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -52,6 +53,19 @@ def run_command(
         _end(process)
         return f"MILES_WATCHDOG_ON_STALL was ended after {timeout_s:g} s", output
     return f"MILES_WATCHDOG_ON_STALL ended with status {status}", output
+
+
+def cannot_be_run(command: str) -> str:
+    """Why the command cannot be started on this machine, "" where it can or a shell is to say."""
+    if not command or _SHELL_CHARACTERS.search(command):
+        return ""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        return str(error)
+    if not words or shutil.which(words[0]) is not None:
+        return ""
+    return f"there is no program {words[0]!r} that can be run"
 
 
 def _arguments(command: str, report: Path) -> list[str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from watchdog.counting import counted
 from watchdog.errors import UnusableInputError
 from watchdog.evidence import Evidence
 from watchdog.intake.assemble import evidence_of
@@ -55,7 +56,7 @@ from watchdog.intake.inferences import infer
 from watchdog.intake.own_folders import without_retold
 from watchdog.intake.parts import Parts
 from watchdog.intake.reading import Reader
-from watchdog.intake.sources import Progress, sources_of
+from watchdog.intake.sources import Progress, Source, sources_of
 
 DOCUMENTS: tuple[DocumentKind, ...] = (
     own_evidence,
@@ -113,10 +114,7 @@ def evidence_from_paths(paths: Sequence[str | Path], progress: Progress | None =
         _leave_reports(parts)
     if not parts.usable:
         names = ", ".join(str(path) for path in paths[:5])
-        why = "; ".join(f"{gap.what}: {gap.why}" for gap in parts.gaps[:5])
-        raise UnusableInputError(
-            f"no file was recognised in {names}" + (f" ({why})" if why else "")
-        )
+        raise UnusableInputError(f"no file was recognised in {names} ({_why(sources, parts)})")
     infer(parts)
     return evidence_of(parts)
 
@@ -134,3 +132,16 @@ def _leave_reports(parts: Parts) -> None:
             "hand over the evidence.json that lies beside it"
         )
     parts.add_note(f"{names}: reports of the watchdog, which are no evidence, were not read")
+
+
+def _why(sources: Sequence[Source], parts: Parts) -> str:
+    """What was looked at in vain."""
+    gaps = [f"{gap.what}: {gap.why}" for gap in parts.gaps[:5]]
+    if not sources:
+        return "; ".join(gaps) or "there is no file in it"
+    if not any(source.size for source in sources):
+        empty = "is empty" if len(sources) == 1 else f"all {len(sources)} files are empty"
+        return "; ".join([empty, *gaps])
+    them = "it" if len(sources) == 1 else "them"
+    looked = f"{counted(len(sources), 'file')} looked at, nothing known in {them}"
+    return "; ".join([looked, *gaps])

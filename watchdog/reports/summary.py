@@ -57,7 +57,7 @@ def _items(evidence: Evidence, diagnosis: Diagnosis) -> Iterator[tuple[str, str,
 def _cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str, int]]:
     if diagnosis.causes:
         cause = diagnosis.causes[0]
-        yield "cause", f"{wording.cause_label(cause)}: {cause.summary}", 2
+        yield "cause", f"{cause.rule}, {cause.confidence}: {cause.summary}", 2
         if cause.remedy:
             yield "do", cause.remedy, 3
         return

@@ -8,8 +8,9 @@ How it shows
     past an exception, or not to be reached.
 
 What to do
-    Look at the named rank's own log and stack: it took a branch that the others did not.
-    No rank-local condition before a collective.
+    Look at the named rank's own log and stack. Either it is stuck in a call before the collective:
+    find out what that call waits for. Or it took a branch that the others did not: no rank-local
+    condition before a collective.
 
 Not to be confused with
     different_collectives, where every rank is in one; a rank that is dead, stopped or reads its
@@ -22,8 +23,10 @@ Source
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from watchdog.evidence import Process
 from watchdog.findings import Finding, Refutation
 from watchdog.signs import peers
 from watchdog.signs.answers import finding, seen
@@ -34,6 +37,7 @@ from watchdog.verdict import (
     spoken,
     verdict_of,
 )
+from watchdog.verdict.judgement import name_of
 from watchdog.verdict.silent_hosts import silent_hosts
 
 CAUSE_CLASS: Final = "rank_subset_collective"
@@ -113,4 +117,19 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
             seen(situation, waiting[0]),
         ],
         culprits=absent,
+        remedy=_advice(situation, absent, waiting[0]) if not outside else "",
     )
+
+
+def _advice(situation: Situation, absent: Sequence[Process], waiting: Process) -> str:
+    """What to do where a call is seen that keeps a rank from coming, "" where none is."""
+    for process in absent:
+        wait = situation.wait(process)
+        who, call = name_of(process), wait.site or wait.operation
+        if call and call != situation.wait(waiting).site:
+            return (
+                f"{who[:1].upper()}{who[1:]} is stuck before the collective, in {call}: find "
+                "out what that waits for. Only if it waits for nothing: it took another branch "
+                "than the others, by a rank-local condition."
+            )
+    return ""

@@ -28,6 +28,23 @@ def substitute_of(run_folder: Path) -> Path:
     return substitute_root() / slug(run_folder.name)
 
 
+def refusal(folder: Path) -> str:
+    """Why no folder can be made or filled there, "" where one can.
+
+    What exists of its path is tried with an empty folder that is removed at once: permissions
+    alone say nothing of a read-only mount, or to root.
+    """
+    path = Path(os.path.abspath(os.path.expanduser(folder)))
+    if is_too_long(path):
+        return "the name is too long"
+    try:
+        nearest = next(each for each in (path, *path.parents) if os.path.lexists(each))
+        with tempfile.TemporaryDirectory(prefix=".miles-watchdog-", dir=nearest):
+            return ""
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error)
+
+
 def is_too_long(path: Path) -> bool:
     """Whether no file system would take such a path, or what lies below it."""
     longest = max(len(os.fsencode(part)) for part in path.parts)

@@ -54,13 +54,18 @@ def is_paused_for_sure(process: Process) -> bool:
 def lora_flags(situation: Situation) -> list[str]:
     """The flags that together leave no host copy of a LoRA run's weights; empty if not all."""
     switches = situation.switches
+    rank = switches.number("lora_rank")
+    lora = bool(rank) or switches.on("lora_adapter_path") or _lora_by_provider(situation)
+    return flags_without_copy(situation) if lora else []
+
+
+def flags_without_copy(situation: Situation) -> list[str]:
+    """The flags that leave no host copy of paused weights if the run is one of LoRA; or none."""
+    switches = situation.switches
     backuper_off = switches.on("disable_weights_backuper") or switches.off(
         "enable_weights_backuper"
     )
-    shared = switches.on("colocate", "offload_train", "offload")
-    rank = switches.number("lora_rank")
-    lora = bool(rank) or switches.on("lora_adapter_path") or _lora_by_provider(situation)
-    if not (backuper_off and shared and lora):
+    if not (backuper_off and switches.on("colocate", "offload_train", "offload")):
         return []
     names = (
         "lora_rank",

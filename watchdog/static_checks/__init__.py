@@ -22,6 +22,7 @@ from watchdog.static_checks import (
     lora_without_backuper,
     pipeline_with_several_engines,
     port_in_ephemeral_range,
+    provider_without_backuper,
     retract_in_fully_async,
     same_device_in_trainer_and_server,
     sleeping_trainer_without_copy,
@@ -54,6 +55,7 @@ class Check(Protocol):
 
 CHECKS: tuple[Check, ...] = (
     lora_without_backuper,
+    provider_without_backuper,
     sleeping_trainer_without_copy,
     time_out_ignored,
     disk_target_without_backuper,

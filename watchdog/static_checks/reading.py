@@ -13,17 +13,20 @@ from watchdog.discovery.roles import is_engine_program
 from watchdog.errors import UnusableInputError
 from watchdog.evidence import Evidence
 from watchdog.intake import BLOCKS, DOCUMENTS
+from watchdog.intake.archives import archive_kind
 from watchdog.intake.blocks import Context
 from watchdog.intake.documents import json_arguments, launch_script
 from watchdog.intake.documents.runtime_env import variables_of
 from watchdog.intake.parts import Parts
 from watchdog.intake.reading import Reader
 from watchdog.intake.shell_text import read_script
-from watchdog.intake.sources import regular_text, sources_of
+from watchdog.intake.sources import open_regular, regular_text, sources_of
+from watchdog.intake.text import encoding_of, looks_binary
 from watchdog.masking import mask_mapping
 from watchdog.static_checks.host import this_host
 from watchdog.static_checks.launch import Launch, Program
 
+_HEAD_BYTES = 4096
 _MAX_SOURCE_BYTES = 2**20
 _MAX_INPUT_BYTES = 16 * 2**20
 
@@ -116,6 +119,8 @@ def _file_text(path: Path) -> str:
 
 
 def _read_file(path: Path, parts: Parts) -> None:
+    if _is_binary(path):
+        raise NoLaunchError(f"{path}: is binary, not a launch script or a configuration")
     before = len(parts.flags) + len(parts.environment)
     Reader(parts, DOCUMENTS, BLOCKS).read_all(sources_of([path], parts))
     if len(parts.flags) + len(parts.environment) == before:
@@ -123,6 +128,19 @@ def _read_file(path: Path, parts: Parts) -> None:
             launch_script.parse(_file_text(path), Context(file=str(path)), parts)
         except ValueError as error:
             raise NoLaunchError(f"{path}: no command, argument or variable in it") from error
+
+
+def _is_binary(path: Path) -> bool:
+    """Whether it can be neither a script nor a configuration, nor an archive that holds one."""
+    try:
+        with open_regular(path) as stream:
+            head = stream.read(_HEAD_BYTES)
+    except OSError as error:
+        raise NoLaunchError(f"{path}: {error.strerror or error}") from error
+    if archive_kind(head):
+        return False
+    has_zero = 0 in head and encoding_of(head)[0] == "utf-8"
+    return has_zero or looks_binary(head)
 
 
 def _read_command(text: str, parts: Parts) -> None:

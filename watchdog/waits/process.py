@@ -251,14 +251,14 @@ def _place(frame: Frame) -> str:
 
 
 def _short(path: str) -> str:
-    """The package's path, or the last parts of one that is not installed."""
+    """The package's path, or the last parts of one that is not installed, marked as such."""
     short = package_path(path)
     if short != path:
         return short
     if (checkout := _CHECKOUT.search(path)) is not None:
         return checkout.group(1)
-    parts = path.split("/")
-    return "/".join(parts[-4:]) if len(parts) > 4 else path
+    names = [name for name in path.split("/") if name]
+    return f"…/{'/'.join(names[-4:])}" if len(names) > 4 else path
 
 
 def _calls_that_tell(wait: Wait) -> list[str]:

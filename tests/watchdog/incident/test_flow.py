@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from watchdog.blackbox.writing import BlackBox
 from watchdog.capture.target import Part
 from watchdog.evidence import ActivitySample, Evidence, Frame, Gap, StackSample, ThreadStack
 from watchdog.findings import Culprit, Diagnosis, Verdict
 from watchdog.incident import Seams, abort, first_sample, flow, handle_stall
 from watchdog.incident.leader import Leadership
 from watchdog.process_identity import process_identity
+from watchdog.recording.recorder import Recorder
 from watchdog.serialization import evidence_from_json
 from watchdog.settings import Settings
 from watchdog.timing.stall_context import StallContext
@@ -253,16 +255,64 @@ def test_a_rank_that_gave_the_order_itself_still_reports(context, world, tmp_pat
     assert handle_stall(context, seams=world.seams).report is not None
 
 
-def test_of_all_ranks_that_went_on_one_says_so(context, world):
-    context = dataclasses.replace(
-        context, settings=Settings(native="0", abort_after_s=600.0), is_over=lambda: True
-    )
+def left_section(context, folder, raised=""):
+    """The context of a rank whose black box says how it left the section."""
+    box = BlackBox.create(folder / "0.blackbox", context.identity.as_json())
+    recorder = Recorder(box)
+    recorder.end_section(recorder.begin_section("weight_sync", {}), raised)
+    settings = Settings(native="0", abort_after_s=600.0)
+    return dataclasses.replace(context, settings=settings, is_over=lambda: True, blackbox=box.path)
+
+
+def test_of_all_ranks_that_went_on_one_says_so(context, world, tmp_path):
+    context = left_section(context, tmp_path)
 
     for _ in range(3):
         handle_stall(context, seams=world.seams)
 
     assert len([line for line in world.said if "went on" in line]) == 1
     assert world.ended == []
+
+
+def test_a_section_that_an_exception_ended_is_said_to_have_failed(context, world, tmp_path):
+    handle_stall(left_section(context, tmp_path, "RuntimeError"), seams=world.seams)
+
+    (told,) = [line for line in world.said if "is not ended" in line]
+    assert "weight_sync 1 failed: " in told
+    assert [line for line in world.said if "went on" in line] == []
+
+
+@pytest.mark.parametrize(
+    ("took_s", "raised", "told_as"),
+    [(9.0, True, "failed"), (9.0, False, "went on"), (0.1, False, "is over")],
+)
+def test_a_late_collective_is_not_taken_for_the_next_one(
+    context, world, tmp_path, took_s, raised, told_as
+):
+    box = BlackBox.create(tmp_path / "0.blackbox", context.identity.as_json())
+    at = box.collective(box.text("barrier"), 0, 0, 0, 1, 0, 10.0, False)
+    box.collective_ended(at, 10.0 + took_s)
+    if raised:
+        box.collective_raised(at)
+    settings = Settings(native="0", abort_after_s=600.0)
+    context = dataclasses.replace(
+        context, section="collective", phase="barrier", settings=settings,
+        blackbox=box.path, is_over=lambda: True,
+    )  # fmt: skip
+
+    handle_stall(context, seams=world.seams)
+
+    (told,) = [line for line in world.said if "is not ended" in line]
+    assert told == f"collective 1 {told_as}: who is out of it is not ended"
+
+
+def test_where_nobody_can_tell_how_it_ended_it_is_only_said_to_be_over(context, world):
+    settings = Settings(native="0", abort_after_s=600.0)
+    context = dataclasses.replace(context, settings=settings, is_over=lambda: True)
+
+    handle_stall(context, seams=world.seams)
+
+    assert "weight_sync 1 is over: who is out of it is not ended" in world.said
 
 
 def test_a_wait_that_the_end_of_the_others_broke_off_did_not_go_on(context, world, tmp_path):
