@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.rules import stacks
 from tests.rules.building import files, frames, log, rank, thread
 from watchdog.diagnosis import diagnose
-from watchdog.evidence import StackSample, ThreadStack
+from watchdog.evidence import Collective, StackSample, ThreadStack
 from watchdog.intake import evidence_from_paths
 
 
@@ -61,3 +61,20 @@ def test_a_thread_of_native_code_alone_does_not_ask_for_the_gil() -> None:
     found = diagnose(files(rank(1, sample), rank(0, stacks.GLOO_BARRIER)))
 
     assert found.causes[0].cause_class == "gil_held"
+
+
+def _fetches(*collectives: Collective) -> list[str]:
+    fetching = "recv (zmq/sugar/socket.py:799)\nnext_batch (my_rl/feed.py:9)\nmain (train.py:90)"
+    entered = Collective("all_gather", sequence=8)
+    others = [rank(r, stacks.GLOO_BARRIER, collectives=(entered,)) for r in (0, 1, 3)]
+    twice = rank(2, fetching, fetching, collectives=collectives)
+    found = diagnose(files(*others, twice))
+    assert all(cause.confidence == "possible" for cause in found.causes)
+    return [cause.cause_class for cause in found.causes]
+
+
+def test_a_rank_that_fetches_data_after_all_that_it_entered_may_have_left_the_others() -> None:
+    done = Collective("all_gather", sequence=7, finished=True)
+
+    assert _fetches(done)[0] == "rank_subset_collective"
+    assert "rank_subset_collective" not in _fetches()
