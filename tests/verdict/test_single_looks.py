@@ -9,7 +9,7 @@ import pytest
 from tests.rules import stacks
 from tests.rules.building import files, frames, log, rank, thread
 from watchdog.diagnosis import diagnose
-from watchdog.evidence import StackSample, ThreadStack
+from watchdog.evidence import Collective, StackSample, ThreadStack
 from watchdog.intake import evidence_from_paths
 
 
@@ -82,3 +82,20 @@ def test_dumps_that_only_a_pid_names_are_to_be_named_by_rank(tmp_path, names, is
     asked = diagnose(evidence_from_paths([tmp_path])).collect_next
 
     assert any("name the files by rank (`rank1.txt`)" in step for step in asked) is is_asked
+
+
+def _fetches(*collectives: Collective) -> list[str]:
+    fetching = "recv (zmq/sugar/socket.py:799)\nnext_batch (my_rl/feed.py:9)\nmain (train.py:90)"
+    entered = Collective("all_gather", sequence=8)
+    others = [rank(r, stacks.GLOO_BARRIER, collectives=(entered,)) for r in (0, 1, 3)]
+    twice = rank(2, fetching, fetching, collectives=collectives)
+    found = diagnose(files(*others, twice))
+    assert all(cause.confidence == "possible" for cause in found.causes)
+    return [cause.cause_class for cause in found.causes]
+
+
+def test_a_rank_that_fetches_data_after_all_that_it_entered_may_have_left_the_others() -> None:
+    done = Collective("all_gather", sequence=7, finished=True)
+
+    assert _fetches(done)[0] == "rank_subset_collective"
+    assert "rank_subset_collective" not in _fetches()

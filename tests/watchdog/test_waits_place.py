@@ -1,4 +1,4 @@
-from tests.rules.building import blocked, rank
+from tests.rules.building import blocked, rank, sample
 from watchdog.evidence import Frame, Process, StackSample, ThreadStack
 from watchdog.waits import wait_of
 
@@ -67,3 +67,13 @@ def test_a_lock_of_the_kernel_is_one_of_files_only_where_the_stack_leads_into_a_
 
     assert wait_of(rank(0, saving, activity=(channel,))).kind == "file_io"
     assert wait_of(rank(0, elsewhere, activity=(channel,))).kind == "unknown"
+
+
+def test_a_helper_thread_is_shown_with_the_place_at_which_the_main_thread_waits_for_it():
+    main = "wait (threading.py:355)\nget (queue.py:171)\nnext_minibatch (my_rl/feed.py:40)"
+    helper = "recv (zmq/sugar/socket.py:799)\npull (my_rl/feed.py:91)\nrun (threading.py:1010)"
+
+    where = wait_of(rank(0, sample(main, helper))).where
+
+    assert "pull" in where
+    assert "next_minibatch of the main thread waits for it" in where

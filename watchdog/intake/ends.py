@@ -8,7 +8,7 @@ from itertools import pairwise
 from watchdog.discovery.titles import role_by_process_name
 from watchdog.intake.blocks.pod_table import pod
 from watchdog.intake.blocks.torchrun_summary import exit_text
-from watchdog.intake.parts import Listing, Parts, ProcessPart, RawEvent, Who
+from watchdog.intake.parts import NOBODY, Listing, Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.tasks import ended_tasks
 
 _MEMBERS = ("trainer", "engine", "engine_worker")
@@ -58,6 +58,10 @@ def _ended(event: RawEvent, restarted: Sequence[RawEvent]) -> tuple[Who, str] | 
     if event.kind == "segfault" and pid is not None:
         role = role_by_process_name(name)
         return Who(pid=pid, command=name, role=role, by=by), "segmentation fault"
+    if event.kind == "own_segfault" and event.who is not NOBODY:
+        return event.who, "segmentation fault"
+    if event.kind == "ray_worker_out_of_memory" and pid is not None:
+        return Who(pid=pid, by=by), "killed by Ray: the node is out of memory"
     if event.kind == "ray_worker_killed" and pid is not None:
         return Who(pid=pid, by=by), f"Ray: {fields.get('detail', 'killed')}"
     code = fields.get("exit_code", "")

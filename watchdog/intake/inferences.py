@@ -8,6 +8,7 @@ from dataclasses import replace
 from watchdog.evidence import ProcessStatus
 from watchdog.intake.ends import infer_ends
 from watchdog.intake.flags import PAIR, flag
+from watchdog.intake.folder_dates import date_folders
 from watchdog.intake.parts import Parts, ProcessPart, RawEvent, Who
 from watchdog.intake.prefixes import who_by_process_name
 from watchdog.intake.times import find_moment
@@ -51,6 +52,7 @@ def infer(parts: Parts) -> None:
             _rank_map(event, parts)
     _ranks_of_communicators(parts)
     _library_versions(libraries, parts)
+    date_folders(parts)
     infer_ends(parts)
 
 

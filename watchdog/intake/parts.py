@@ -164,6 +164,7 @@ class Parts:
     own_reports: list[str] = field(default_factory=list)
     identities: list[Who] = field(default_factory=list)
     listings: list[Listing] = field(default_factory=list)
+    dates: list[tuple[str, Moment]] = field(default_factory=list)
     world_sizes: list[tuple[int, str]] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
 
@@ -220,6 +221,7 @@ class Parts:
         for who in other.identities:
             self.add_identity(who)
         self.listings += other.listings
+        self.dates += other.dates
         for note in other.notes:
             self.add_note(note)
         self.add_variables(other.environment)

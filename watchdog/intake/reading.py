@@ -29,11 +29,11 @@ from watchdog.intake.literal_search import (
     grep_is_usable,
 )
 from watchdog.intake.log_scan import scan
-from watchdog.intake.parts import Parts, who_by_file_name
+from watchdog.intake.parts import Parts, RawEvent, who_by_file_name
 from watchdog.intake.prefixes import has_slurm_labels
 from watchdog.intake.sources import Progress, Source
 from watchdog.intake.text import decode, encoding_of, looks_binary
-from watchdog.intake.times import moment_by_file_name
+from watchdog.intake.times import moment_by_file_name, only_moment
 
 MAX_DOCUMENT_BYTES = 32 * 2**20
 MAX_WHOLE_BYTES = 4 * 2**20
@@ -194,6 +194,11 @@ class Reader:
         if inner:
             for file, content in inner:
                 self.read_text(f"{name}!{file}" if file else name, content)
+            return
+        moment = only_moment(text)
+        if moment is not None:
+            self._parts.dates.append((name, moment))
+            self._parts.add_event(RawEvent("observed_at", text.strip(), name, 1, moment))
             return
         context = context_of(name)
         if self._read_document(text, context):

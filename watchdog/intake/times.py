@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 DAY_S = 86_400
+MAX_DATE_CHARS = 60
+_ZONE = re.compile(r" ?(?:Z|[A-Z]{3,4}|[+-]\d\d:?\d\d)?")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,13 @@ def find_moment(text: str, anchored: bool = False) -> tuple[Moment, int] | None:
             if moment is not None:
                 return moment, match.end()
     return None
+
+
+def only_moment(text: str) -> Moment | None:
+    """The time that is all that a text says: the file that `date > taken_at.txt` leaves."""
+    words = text.strip()
+    found = find_moment(words, anchored=True) if len(words) <= MAX_DATE_CHARS else None
+    return found[0] if found and _ZONE.fullmatch(words[found[1] :]) else None
 
 
 def moment_by_file_name(name: str) -> Moment | None:

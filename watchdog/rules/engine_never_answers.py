@@ -44,11 +44,12 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     """See the module docstring."""
     if not peers.hung(situation) or situation.doing("weight_read", "paused_memory"):
         return None
-    drivers = tuple(p for p in situation.evidence.processes if p.role == "driver")
-    callers = situation.doing("rpc", among=situation.trainers or drivers)
+    named = [c for c in verdict_of(situation).culprits if c.engine is not None]
+    callers = situation.doing("rpc", among=situation.trainers or situation.drivers)
+    if not callers and named:
+        callers = situation.doing("rpc", "await", among=situation.drivers)
     if not callers or not duration.lasted(situation):
         return None
-    named = [c for c in verdict_of(situation).culprits if c.engine is not None]
     engine = next(
         (p for p in crash.named_culprits(situation) if p.role in ("engine", "engine_worker")), None
     )

@@ -35,6 +35,7 @@ from watchdog.verdict import (
     duration,
     numbered,
     spoken,
+    targets,
     verdict_of,
 )
 from watchdog.verdict.judgement import name_of
@@ -76,7 +77,8 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
     absent = [
         p
         for p in peers.accused(situation)
-        if situation.wait(p).kind not in _EXPLAINED and p not in silent
+        if p not in silent
+        and (situation.wait(p).kind not in _EXPLAINED or _calls_nobody_known(situation, p))
     ]
     gone = [
         c
@@ -104,12 +106,13 @@ def diagnose(situation: Situation) -> Finding | Refutation | None:
         )
     if not waiting or not (absent or gone):
         return None
+    fetching = [p for p in absent if situation.wait(p).kind == "rpc"]
     outside = [p for p in absent if p.position is not None and not p.position.section]
     sure = bool(outside) or (len(absent) * 2 <= len(waiting) and duration.lasted(situation))
     return finding(
         __name__,
         CAUSE_CLASS,
-        "likely" if sure and not gone else "possible",
+        "likely" if sure and not gone and not fetching else "possible",
         "A rank did not come to the collective of the others.",
         [
             *(seen(situation, p) for p in absent[:3]),
@@ -133,3 +136,14 @@ def _advice(situation: Situation, absent: Sequence[Process], waiting: Process) -
                 "than the others, by a rank-local condition."
             )
     return ""
+
+
+def _calls_nobody_known(situation: Situation, process: Process) -> bool:
+    """Whether it has finished all that it entered, and waits for an answer of nobody of the job.
+
+    What feeds its data may be slow to all alike; that the others went on without says otherwise.
+    """
+    called = targets.called_engine(situation, process)
+    if situation.wait(process).kind != "rpc" or called is not None or not process.collectives:
+        return False
+    return all(collective.finished for collective in process.collectives)

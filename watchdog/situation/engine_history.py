@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,12 +10,17 @@ from functools import cached_property
 from watchdog.evidence import LogEvent
 from watchdog.situation import lines
 
-_LASTING = ("unload_lora", "load_lora", "init_group", "update", "sleep", "wake")
+_LASTING = ("pause", "unload_lora", "load_lora", "init_group", "update", "sleep", "wake")
 """Calls that log their begin and their end; a begin without an end is a call that hangs."""
 
 
+_READS_PROMPTS = re.compile(r"prompt throughput: (?!0+\.0+\b)\d")
+
 MIN_HELD_S = 120.0
 """A pause of a running update is over sooner than this."""
+
+MIN_FROZEN_S = 90.0
+"""Requests that run get a token sooner than this."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,25 @@ class EngineHistory:
         times = [e.time_s for e in self.events if e.time_s is not None]
         begun = control.event.time_s
         return max(times) - begun if times and begun is not None else 0.0
+
+    @cached_property
+    def frozen(self) -> tuple[LogEvent, ...]:
+        """Its last statistics, where they show the same running requests without any token.
+
+        For long: a long prompt, too, has its tokens counted. Empty otherwise.
+        """
+        if not self.loads:
+            return ()
+        last = self.loads[-1].fields.get("running", "0")
+        found: list[LogEvent] = []
+        for event in reversed(self.loads):
+            reads = _READS_PROMPTS.search(event.text) is not None
+            if event.fields.get("running") != last or not _runs_nothing(event) or reads:
+                break
+            found.append(event)
+        times = [e.time_s for e in found if e.time_s is not None]
+        lasts = len(times) > 1 and times[0] - times[-1] > MIN_FROZEN_S
+        return tuple(reversed(found)) if lasts and last != "0" else ()
 
     @cached_property
     def failures(self) -> tuple[Control, ...]:

@@ -202,7 +202,10 @@ def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement
     if _polls(process, pair, (before, after)):
         return Movement(False, f"polls in {_top(min(before, after, key=_depth))}", seconds)
     if not same_names:
-        return Movement(True, f"{_top(before)} then, {_top(after)} now", seconds)
+        then, now = _top(before), _top(after)
+        if then == now:
+            then, now = (wait.thread.frames[0].function for wait in (before, after))
+        return Movement(True, f"{then} then, {now} now", seconds)
     if _lines(before) == _lines(after):
         return Movement(False, f"same frames in both samples ({_top(after)})", seconds)
     if kind in _WORKING and (counters.how.startswith("uses") or after.thread.active):

@@ -8,7 +8,14 @@ from typing import Any
 
 from watchdog.evidence import Evidence, Flag, LogEvent, Process
 from watchdog.situation import lines
-from watchdog.situation.counting import Counting, counting_on, observed_at_s
+from watchdog.situation.counting import (
+    MAX_MISSED,
+    MIN_ALLOWED_S,
+    MIN_COUNTS,
+    Counting,
+    counting_on,
+    observed_at_s,
+)
 from watchdog.situation.engine_history import EngineHistory, counts_on
 from watchdog.situation.logs import Logs
 from watchdog.situation.movement import Movement, movement
@@ -68,6 +75,11 @@ class Situation:
     def engines(self) -> tuple[Process, ...]:
         """Engines and their workers."""
         return tuple(p for p in self.evidence.processes if p.role in ("engine", "engine_worker"))
+
+    @cached_property
+    def drivers(self) -> tuple[Process, ...]:
+        """Processes that tell trainers and engines what to do."""
+        return tuple(p for p in self.evidence.processes if p.role == "driver")
 
     @cached_property
     def world_size(self) -> int | None:
@@ -139,9 +151,21 @@ class Situation:
         ):
             return seen
         loads = self._loads_by_pid.get(process.pid, ())
+        if process.pid is None and process.role == "engine":
+            loads = self._loads_until_the_look(process.engine)
         if loads and counts_on(loads):
             return Movement(True, f"its engine generates: {loads[-1].text[:160]}")
         return seen
+
+    def _loads_until_the_look(self, engine: int | None) -> tuple[LogEvent, ...]:
+        """Statistics of an engine without a process, if they go on to the last look."""
+        events = self.logs.of_engine(engine) if engine is not None else ()
+        loads = tuple(e for e in events if e.kind == "engine_load" and e.time_s is not None)
+        if len(loads) < MIN_COUNTS or not self.observed_at_s:
+            return ()
+        times = [e.time_s for e in loads[-MIN_COUNTS:] if e.time_s is not None]
+        allowed_s = max(MAX_MISSED * (times[-1] - times[0]) / (MIN_COUNTS - 1), MIN_ALLOWED_S)
+        return loads if times[-1] > self.observed_at_s[-1] - allowed_s else ()
 
     def moving(self, process: Process) -> bool | None:
         """Whether two looks at it differ; `None` with one look."""

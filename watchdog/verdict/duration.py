@@ -40,12 +40,15 @@ def lasted(situation: Situation) -> bool:
 def observed_to_last(situation: Situation) -> bool:
     """Whether a measurement shows that the wait is long.
 
-    The watchdog's deadline, a time-out line, times in the logs, or two samples that are the same.
+    The watchdog's deadline, a time-out line, times in the logs, an engine whose requests get no
+    token, or two samples that are the same.
     """
     evidence = situation.evidence
     if evidence.stall is not None:
         return True
     if situation.logs.first_time_out is not None:
+        return True
+    if any(history.frozen for history in situation.engine_histories):
         return True
     duration = situation.logs.duration_s
     if duration is not None and duration > LEGAL_RPC_S:

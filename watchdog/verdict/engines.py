@@ -187,9 +187,13 @@ def _open_call(situation: Situation) -> Judgement | None:
 
 def complaint(situation: Situation, history: EngineHistory) -> tuple[str, str] | None:
     """Where and why an engine is stuck, by its own lines; `None` where nothing is left open."""
-    waits_for_engine = (
-        bool(situation.doing("rpc", "await", "engine_step", "file_wait")) or not situation.trainers
-    )
+    waiting: tuple[WaitKind, ...] = ("rpc", "await", "engine_step", "file_wait")
+    driver = situation.doing("rpc", "await", among=situation.drivers)
+    waits_for_engine = bool(situation.doing(*waiting) or driver) or not situation.trainers
+    if history.open_call is not None and history.open_call.op == "pause" and history.frozen:
+        event = history.open_call.event
+        still = f"{_quoted(event)} has no end: {_quoted(history.frozen[-1])}"
+        return ("pause_generation", still) if waits_for_engine else None
     if history.open_call is not None and history.open_call.op in ("unload_lora", "load_lora"):
         event = history.open_call.event
         return f"{history.open_call.op}_adapter", f"{_quoted(event)} has no end"
@@ -236,7 +240,9 @@ def _accused(situation: Situation, history: EngineHistory, where: str, why: str)
 def _callers(
     situation: Situation, engine: Process | None, index: int | None = None
 ) -> tuple[str, ...]:
-    callers = situation.doing("rpc", "await")
+    callers = situation.doing("rpc", "await") or situation.doing(
+        "rpc", "await", among=situation.drivers
+    )
     if not callers:
         return ()
     name = name_of(engine) if engine is not None else f"engine {index}"
@@ -247,4 +253,5 @@ def _callers(
         else []
     )
     wait = situation.wait(callers[0])
-    return (*chain, waiting_for(callers, f"{wait.operation} ({wait.peer})", name))
+    what = f"{wait.operation} ({wait.peer})" if wait.peer else phrase(wait)
+    return (*chain, waiting_for(callers, what, name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from watchdog.evidence import Process
+from watchdog.findings import Culprit
 from watchdog.situation import Situation
 from watchdog.situation.pace import pace_of
 from watchdog.situation.situation import WAITING_TOGETHER
@@ -37,15 +38,20 @@ def moving(situation: Situation) -> Judgement | None:
         if not travelling or len(travelling) < len(situation.trainers):
             return None
         found = travelling
-    culprits = tuple(
-        accused(situation, p, f"{name_of(p)} moves: {situation.movements[p.key].how}")
-        for p in found
-    )
+    culprits = tuple(_moving_one(situation, p) for p in found)
     waiting = tuple(p for p in situation.trainers if p not in found)
     chain = (waiting_for(waiting, "", names_of(found)),) if waiting else ()
     how = situation.movements[found[0].key].how
     reason = f"{names_of(found)}: {phrase(situation.wait(found[0]))}, and it moves ({how})."
     return Judgement("slow", reason, culprits, chain, progress=_pace(situation, found) or how)
+
+
+def _moving_one(situation: Situation, process: Process) -> Culprit:
+    how = situation.movements[process.key].how
+    if not situation.with_stack(process):
+        return accused(situation, process, f"{name_of(process)} moves: {how}", "seen in its log")
+    doing = phrase(situation.wait(process))
+    return accused(situation, process, f"{name_of(process)} is {doing}, and moves: {how}")
 
 
 def _pace(situation: Situation, found: tuple[Process, ...]) -> str:
@@ -65,7 +71,18 @@ def moving_engine(situation: Situation) -> tuple[Process, ...]:
         found = tuple(p for p in family if situation.moving(p) and situation.wait(p).kind != "idle")
         if found:
             return found
-    return ()
+    return _generating_for_driver(situation)
+
+
+def _generating_for_driver(situation: Situation) -> tuple[Process, ...]:
+    """Engines that generate while the driver waits for rollouts and no trainer has work."""
+    waiting = situation.doing("rpc", among=situation.drivers)
+    seen = tuple(p for p in situation.trainers if situation.with_stack(p))
+    if not situation.at(r"generat|rollout", among=waiting):
+        return ()
+    if len(situation.doing("idle", among=seen)) < len(seen):
+        return ()
+    return tuple(p for p in situation.engines if p.role == "engine" and situation.moving(p))
 
 
 def healthy(situation: Situation) -> Judgement | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from watchdog.evidence import Frame, StackSample, ThreadStack
 from watchdog.waits import collectives, processes, work
@@ -173,11 +173,18 @@ def decisive_wait(sample: StackSample) -> StackWait | None:
     for kind in _DECISIVE:
         for wait in waits:
             if wait is not main and wait.kind == kind and _does_work(wait):
-                return wait
+                return _waited_for(wait, main)
     if main.kind in ("idle", "await"):
         handler = next((w for w in waits if w is not main and w.kind != "idle" and w.path), None)
         return handler or main
     return main
+
+
+def _waited_for(wait: StackWait, main: StackWait) -> StackWait:
+    """The wait of a helper thread, with the place at which the main thread waits for it."""
+    if main.kind != "queue" or not main.path or wait.note:
+        return wait
+    return replace(wait, note=f"{main.path[0].function} of the main thread waits for it")
 
 
 def _does_work(wait: StackWait) -> bool:

@@ -164,3 +164,28 @@ def test_tasks_that_start_ranks_themselves_are_no_ranks(read_files):
     evidence = read_files({"a.out": log, "a.err": "srun: error: n2: task 1: Out Of Memory\n"})
 
     assert all(process.status != "dead" for process in evidence.processes)
+
+
+def test_who_ray_ended_for_lack_of_memory_is_dead_and_who_exited_otherwise_is_not(read_files):
+    text = """\
+(PolicyActor pid=901) initialised, rank 0 of 4
+(PolicyActor pid=902) initialised, rank 1 of 4
+[2026-01-02 10:00:00,1 I 5 5] (raylet) Worker process 902 exited, exit type NODE_OUT_OF_MEMORY
+[2026-01-02 10:00:09,1 I 5 5] (raylet) Worker process 901 exited, exit type SYSTEM_ERROR
+"""
+
+    dead = [p.pid for p in read_files({"raylet.out": text}).processes if p.status == "dead"]
+
+    assert dead == [902]
+
+
+def test_an_engine_core_that_prints_its_own_segmentation_fault_is_dead(read_files):
+    text = """\
+(EngineCore pid=77) INFO 01-02 10:00:00 loading
+(APIServer pid=70) INFO 01-02 10:00:01 serving
+(EngineCore pid=77) !!!!!!! Segfault encountered !!!!!!!
+"""
+
+    dead = [p for p in read_files({"vllm_engine_0.log": text}).processes if p.status == "dead"]
+
+    assert [(p.pid, p.status_detail) for p in dead] == [(77, "segmentation fault")]

@@ -34,6 +34,11 @@ LINES = (
         r" type (?P<type>nfs\d?|lustre|fuse\S*|ceph|beegfs|gpfs)",
     ),
     line_kind(
+        "own_segfault",
+        "!!! Segfault encountered",
+        r"^!+ Segfault encountered !+",
+    ),
+    line_kind(
         "segfault",
         ("segfault at", "general protection"),
         r"(?P<name>[^\s:\[]{1,64})\[(?P<killed_pid>\d+)\].{0,20}(?:segfault at|general protection)",

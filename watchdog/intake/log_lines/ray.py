@@ -29,6 +29,12 @@ LINES = (
         r".{0,120}?(?P<detail>actor is killed|killed by `?ray\.kill)",
     ),
     line_kind(
+        "ray_worker_out_of_memory",
+        "NODE_OUT_OF_MEMORY",
+        r"(?i:worker process |worker[ _]pid[=: ]+|\bpid[=: ]+)(?P<died_pid>\d{1,9})\b"
+        r".{0,160}?(?i:exit[ _]type)[=: ]+\W?NODE_OUT_OF_MEMORY",
+    ),
+    line_kind(
         "ray_oom_kill",
         ("low on memory", "due to memory pressure", "OutOfMemoryError: Task was killed"),
         r"(?:running low on memory|due to memory pressure|OutOfMemoryError: Task was killed)",

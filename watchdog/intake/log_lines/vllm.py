@@ -11,6 +11,13 @@ from watchdog.intake.log_lines import line_kind
 
 LINES = (
     line_kind(
+        "engine_control",
+        ("ause requested", "ause_generation requested"),
+        r"(?i:\bpause(?:_generation)? requested\b)",
+        op="pause",
+        stage="begin",
+    ),
+    line_kind(
         "shm_broadcast_notice",
         "shared memory broadcast block",
         r"No available shared memory broadcast block found in (?P<waited_s>\d+) ?s",
