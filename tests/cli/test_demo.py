@@ -82,8 +82,10 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_whoever_ends_the_demo_ends_the_job(signum, tmp_path):
+    # A shell in the background, or nohup, may have these tests ignore the signal.
+    command = ["env", f"--default-signal={signum}", *DEMO]
     demo = subprocess.Popen(
-        [*DEMO, "--keep", "--verbose", "--output", str(tmp_path)],
+        [*command, "--keep", "--verbose", "--output", str(tmp_path)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:
