@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import time
 
 import psutil
 import pytest
 
-from watchdog.demo.job import Job
+from watchdog.demo.job import TOKEN, Job
 
 # As torchrun does: the worker is in a session of its own, out of reach of a group's signal.
 DETACHED_WORKER = """
@@ -113,3 +115,21 @@ def test_ctrl_c_while_the_job_starts_leaves_no_process(monkeypatch):
         Job([sys.executable, "-c", STUBBORN], dict(os.environ))
 
     assert pids(jobs[-1]) == []
+
+
+def test_an_interrupt_between_fork_and_exec_leaves_no_process(monkeypatch):
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *arguments, env, **options):
+            del env[TOKEN]  # what a child that has not yet called exec shows of its environment
+            super().__init__(*arguments, env=env, **options)
+            started.append(self.pid)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        Job([sys.executable, "-uc", "import signal; signal.pause()"], os.environ)
+
+    assert not psutil.pid_exists(started[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -35,18 +36,19 @@ class Job:
         self._process: subprocess.Popen[str] | None = None
         self._reader = threading.Thread(target=self._read, name="demo-output", daemon=True)
         try:
-            self._process = subprocess.Popen(
-                argv,
-                env={**environ, TOKEN: self._token},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,  # Ctrl-C is for us alone; we end the job in order
-            )
+            with _signals_later():
+                self._process = subprocess.Popen(
+                    argv,
+                    env={**environ, TOKEN: self._token},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    errors="replace",
+                    start_new_session=True,  # Ctrl-C is for us alone; we end the job in order
+                )
             self._reader.start()
-        except BaseException:  # Ctrl-C while it starts: the process may be there already
+        except BaseException:  # Ctrl-C while it starts: the process is there already
             self.end()
             raise
 
@@ -155,6 +157,28 @@ class Job:
             for line in stream:
                 self._lines.put(line.rstrip("\n"))
         self._lines.put(None)
+
+
+@contextlib.contextmanager
+def _signals_later() -> Iterator[None]:
+    """Let signals that end this process do so after the block.
+
+    One that came between fork and exec would leave a child that nothing tells yet to be ours.
+    """
+    came: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # elsewhere no handler runs
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # What is ignored stays so, also in the child.
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for came_first in came[:1]:
+            signal.raise_signal(came_first)
 
 
 def _process(pid: int) -> psutil.Process | None:
