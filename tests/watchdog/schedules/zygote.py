@@ -19,7 +19,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 import traceback
 from functools import partial
 from pathlib import Path
@@ -201,8 +200,8 @@ def hold_the_gil(*_):
 
 def end_thread(name, *_):
     # CPython takes a thread that is just being started for the one that starts it.
-    while threading._limbo:
-        time.sleep(0.001)
+    for starting in tuple(threading._limbo):
+        starting._started.wait(10)
     for thread in threading.enumerate():
         if thread.name == name:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
