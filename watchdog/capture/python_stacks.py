@@ -6,17 +6,20 @@ GIL has left what faulthandler's timer wrote. The gap says which was used, and w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from watchdog.capture import bounded, in_process, py_spy, traceback_file
 from watchdog.capture.target import Part, Target
-from watchdog.evidence import Gap, StackSample
+from watchdog.evidence import Gap, StackSample, ThreadStack
 
 NAME = "python stacks"
 
 # Those who look are no part of what is seen: they would make every sample differ.
 _OWN_THREADS = ("weight-sync-capture", "weight-sync-watchdog-")
+_OWN_FILES = str(Path(__file__).absolute().parents[1]) + os.sep
 
 
 def collect(target: Target) -> Part:
@@ -81,5 +84,13 @@ def _next_best(target: Target) -> tuple[StackSample | None, str]:
 
 
 def _without_own(sample: StackSample) -> StackSample:
-    kept = (thread for thread in sample.threads if not thread.name.startswith(_OWN_THREADS))
-    return replace(sample, threads=tuple(kept))
+    return replace(sample, threads=tuple(t for t in sample.threads if not _is_own(t)))
+
+
+def _is_own(thread: ThreadStack) -> bool:
+    if thread.name:
+        return thread.name.startswith(_OWN_THREADS)
+    # Of one that is being started or about to end nobody can read the name.
+    frames = (f for f in reversed(thread.frames) if not f.native)
+    first = next((f for f in frames if os.path.basename(f.file) != "threading.py"), None)
+    return first is not None and first.file.startswith(_OWN_FILES)

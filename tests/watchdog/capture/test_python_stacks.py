@@ -9,8 +9,17 @@ import time
 import psutil
 import pytest
 
-from watchdog.capture import Target, in_process, proc, py_spy, python_stacks, traceback_file
-from watchdog.evidence import Gap, StackSample
+from watchdog import section
+from watchdog.capture import (
+    Target,
+    bounded,
+    in_process,
+    proc,
+    py_spy,
+    python_stacks,
+    traceback_file,
+)
+from watchdog.evidence import Frame, Gap, StackSample, ThreadStack
 
 # py-spy may only look where the reader may trace: a process that is not dumpable, read by one
 # without CAP_SYS_PTRACE, is refused, for root as well.
@@ -325,3 +334,16 @@ def test_only_the_last_dump_of_a_traceback_file_counts(tmp_path):
     sample = traceback_file.sample(tmp_path / "file")
 
     assert [frame.line for frame in sample.threads[0].frames] == [2]
+
+
+def test_a_thread_of_ours_that_has_no_name_yet_is_none_of_the_jobs():
+    started = [Frame("run", "/usr/lib/python3/threading.py"), Frame("_bootstrap", "threading.py")]
+    ours = ThreadStack("", (Frame("read_text", "pathlib.py"), Frame("_work", bounded.__file__)))
+    ours_at_its_start = ThreadStack("", (Frame("_work", bounded.__file__), *started))
+    theirs = ThreadStack("", (Frame("fetch", "/job/loader.py"), *started))
+    marked = ThreadStack("", (Frame("phase", section.__file__), Frame("main", "/job/train.py")))
+    sample = StackSample((ours, theirs, ours_at_its_start, marked), "py-spy")
+
+    (seen,) = python_stacks.part_of(Target(os.getpid()), sample).stacks
+
+    assert seen.threads == (theirs, marked)
