@@ -57,7 +57,7 @@ def test_a_call_inside_of_torch_and_who_made_it_are_both_told():
         f"meet {ROOT}/own/train.py",
     )
 
-    assert where == "barrier < meet (me/project/own/train.py:7)"
+    assert where == "barrier < meet (…/me/project/own/train.py:7)"
 
 
 def test_a_lock_of_the_kernel_is_one_of_files_only_where_the_stack_leads_into_a_file():

@@ -7,7 +7,7 @@ ended, in the run folder; so does a stack that its C timer wrote. All else goes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from watchdog.blackbox import layout
 from watchdog.sentinel.box import BOX_SUFFIX, Box
@@ -19,7 +19,7 @@ REPORT = "report.json"
 _LOCK_SUFFIX = ".lock"
 
 
-def clear_up(local: str, run_folder: str, boxes: Iterable[Box]) -> None:
+def clear_up(local: str, run_folder: str, boxes: Collection[Box]) -> None:
     """Leave nothing in memory, and in the run folder only what tells of the killed. Never raises.
 
     Args:

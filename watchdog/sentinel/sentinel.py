@@ -62,6 +62,9 @@ class Sentinel:
         self._lost_time = LostTime()
         self._is_late = False
         self._has_seen_box = False
+        # A box that cannot be read yet; none at all means that the process which started this one
+        # has ended already and taken its box along.
+        self._awaits_box = False
         self._lock = -1
 
     def take_lock(self) -> bool:
@@ -107,7 +110,7 @@ class Sentinel:
             self._leave_word(now_s)
         self._abort()
         if not self._has_seen_box:
-            return now_s < self._began_s + _FIRST_BOX_WITHIN_S
+            return self._awaits_box and now_s < self._began_s + _FIRST_BOX_WITHIN_S
         # A speaker that still writes needs its sentinel no more, but the boxes that it reads.
         return bool(self._speakers) or not all(box.is_settled for box in self._boxes.values())
 
@@ -127,22 +130,27 @@ class Sentinel:
         return box.descriptor >= 0 and box.ended_s is None
 
     def _find_boxes(self) -> None:
-        try:
-            found = {e.name: e for e in os.scandir(self._local) if e.name.endswith(BOX_SUFFIX)}
-        except OSError:
-            found = {}
-        for name, entry in found.items():
+        found = self._files_of_boxes()
+        self._awaits_box = bool(found)
+        for name, inode in found.items():
             known = self._boxes.get(name)
-            if known is not None and known.inode == entry.inode():
+            if known is not None and known.inode == inode:
                 continue
             try:
-                box = Box(entry.path)
+                box = Box(os.path.join(self._local, name))
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # being written, or gone again: there is a next time
             if known is not None:
                 known.close()
             self._boxes[name] = box
             self._has_seen_box = True
+
+    def _files_of_boxes(self) -> dict[str, int]:
+        try:
+            with os.scandir(self._local) as entries:
+                return {e.name: e.inode() for e in entries if e.name.endswith(BOX_SUFFIX)}
+        except OSError:
+            return {}
 
     def _look_at_end(self, box: Box, now_s: float) -> None:
         if box.has_exited:

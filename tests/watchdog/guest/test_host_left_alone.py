@@ -7,15 +7,19 @@ import sys
 import pytest
 
 DUTIES = """
-import os, sys, threading, time
+import contextlib, os, sys, threading, time
 from pathlib import Path
+from watchdog.blackbox.writing import BlackBox
 from watchdog.node.duties import NodeDuties, sentinel_pid
+from watchdog.process_identity import process_identity
 from watchdog.settings import Settings
 
 local, run_folder = map(Path, sys.argv[1:])
 local.mkdir()
 run_folder.mkdir()
-duties = NodeDuties(Settings.from_environ({}), lambda: None, local / "0.blackbox", run_folder)
+box = local / "0.blackbox"
+BlackBox.create(box, process_identity({}, rank=0).as_json())
+duties = NodeDuties(Settings.from_environ({}), lambda: None, box, run_folder)
 theirs = os.open("/etc/hostname", os.O_RDONLY)
 os.set_inheritable(theirs, True)
 duties._keep_sentinel()
@@ -27,9 +31,15 @@ except ChildProcessError:
 limit_s = time.monotonic() + 30
 while (pid := sentinel_pid(local)) is None and time.monotonic() < limit_s:
     threading.Event().wait(0.01)
-files = {os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")}
-print(children, "/etc/hostname" in files, {"0", "1", "2"} <= set(os.listdir(f"/proc/{pid}/fd")))
-os.kill(pid, 9)
+files = {}
+try:
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        # It looks around itself: what it opens for a moment is gone again.
+        with contextlib.suppress(FileNotFoundError):
+            files[name] = os.readlink(f"/proc/{pid}/fd/{name}")
+finally:
+    os.kill(pid, 9)
+print(children, "/etc/hostname" in files.values(), {"0", "1", "2"} <= set(files))
 """
 
 LAST_SYNC = """

@@ -17,14 +17,20 @@ def path(tmp_path):
     return str(tmp_path / "processes.json")
 
 
+@pytest.fixture
+def run():
+    # Whoever runs these tests beside us starts processes of another run.
+    return f"roster-{os.getpid()}"
+
+
 def noted(ticks, ended_s=0.0, port="1", parent=9, noted_s=0.0):
     return Noted(ticks, parent, ticks, (*SERVER, port), noted_s, ended_s)
 
 
-def test_an_engine_is_noted_by_the_name_of_its_run_and_its_end_too(start, path):
-    engine = start(WAITS, "sglang.launch_server", env={"MILES_WATCHDOG_RUN": "r"})
+def test_an_engine_is_noted_by_the_name_of_its_run_and_its_end_too(start, path, run):
+    engine = start(WAITS, "sglang.launch_server", env={"MILES_WATCHDOG_RUN": run})
     start(WAITS, "sglang.launch_server", env={"MILES_WATCHDOG_RUN": "another"})
-    roster = Roster(path, "r")
+    roster = Roster(path, run)
 
     roster.look(0.0, [])
     (running,) = read_roster(path)
@@ -39,20 +45,20 @@ def test_an_engine_is_noted_by_the_name_of_its_run_and_its_end_too(start, path):
     assert ended == running._replace(ended_s=1.0)
 
 
-def test_an_engine_without_that_name_is_noted_as_a_sibling_of_a_rank(start, path):
+def test_an_engine_without_that_name_is_noted_as_a_sibling_of_a_rank(start, path, run):
     rank = start(WAITS)
     engine = start(WAITS, "sglang.launch_server")
 
-    Roster(path, "r").look(0.0, [rank.pid])
+    Roster(path, run).look(0.0, [rank.pid])
 
     assert [one.pid for one in read_roster(path)] == [engine.pid]
     assert [one.ticks for one in read_roster(path)] == [started_ticks(engine.pid)]
 
 
-def test_what_is_no_engine_is_not_written_down(start, path):
-    start(WAITS, env={"MILES_WATCHDOG_RUN": "r"})
+def test_what_is_no_engine_is_not_written_down(start, path, run):
+    start(WAITS, env={"MILES_WATCHDOG_RUN": run})
 
-    Roster(path, "r").look(0.0, [])
+    Roster(path, run).look(0.0, [])
 
     assert read_roster(path) == ()
 

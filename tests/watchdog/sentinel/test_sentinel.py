@@ -58,6 +58,10 @@ def sentinel(folders, tmp_path):
     return sentinel
 
 
+def box_of_these_tests(local: Path) -> BlackBox:
+    return BlackBox.create(local / "0.blackbox", process_identity({}, rank=0).as_json())
+
+
 def end(process, how=None):
     if how is None:
         process.stdin.write("end\n")
@@ -293,6 +297,24 @@ def test_it_does_not_end_a_process_that_only_has_the_number_of_an_engine(folders
         bystander.wait(20)
 
 
+def test_without_a_box_it_ends_at_once_since_who_started_it_has_ended(folders, sentinel):
+    local, _ = folders
+
+    assert not sentinel.tick(time.monotonic())
+
+    box_of_these_tests(local)
+    assert sentinel.tick(time.monotonic())
+
+
+def test_a_box_that_is_being_written_is_waited_for_but_not_for_ever(folders, sentinel):
+    local, _ = folders
+    (local / "0.blackbox").write_bytes(b"")
+    now_s = time.monotonic()
+
+    assert sentinel.tick(now_s)
+    assert not sentinel.tick(now_s + 120)
+
+
 def test_a_node_has_one(folders, sentinel):
     local, run_folder = folders
 
@@ -301,6 +323,7 @@ def test_a_node_has_one(folders, sentinel):
 
 def test_another_one_may_follow_a_dead_one(folders):
     local, run_folder = folders
+    box_of_these_tests(local)
     process = subprocess.Popen(sentinel_command(local, run_folder))
     until_locked(local)
     assert sentinel_pid(local) == process.pid
@@ -321,6 +344,7 @@ def until_locked(local: Path) -> None:
 
 def test_one_that_is_stuck_is_ended(folders):
     local, run_folder = folders
+    box_of_these_tests(local)
     process = subprocess.Popen(sentinel_command(local, run_folder))
     until_locked(local)
     process.send_signal(signal.SIGSTOP)
