@@ -106,6 +106,27 @@ def test_a_run_folder_is_read_by_the_evidence_of_its_incident(tmp_path: Path) ->
         assert read.gaps == ()
 
 
+def test_of_the_incidents_of_one_run_the_newest_is_read_and_another_one_by_its_folder(
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run"
+    newest = replace(one_look("n0", 1001, taken_at_s=900.0), collected_at_s=903.0)
+    earlier = replace(one_look("n0", 1001, taken_at_s=100.0), collected_at_s=103.0)
+    away = with_frames(earlier.processes[0], READS, "n0", 1001, (100.0, 103.0))
+    earlier = replace(earlier, processes=(away, *earlier.processes[1:]))
+    said = written(newest, run / "incidents" / "collective-0001")
+    said_earlier = written(earlier, run / "incidents" / "weight_sync-0003")
+    assert said.verdict != said_earlier.verdict
+
+    read = evidence_from_paths([run])
+
+    assert diagnose(read).verdict == said.verdict
+    assert {s.taken_at_s for p in read.processes for s in p.stacks} == {900.0, 903.0}
+    assert any("of 2 incidents of one run the newest was read" in note for note in read.notes)
+    other = evidence_from_paths([run / "incidents" / "weight_sync-0003"])
+    assert diagnose(other).verdict == said_earlier.verdict
+
+
 def test_a_log_that_somebody_laid_beside_our_evidence_is_read(tmp_path: Path) -> None:
     written(one_look("n0", 1001), tmp_path)
     (tmp_path / "train.log").write_text("[rank1]: RuntimeError: no such shard\n")
