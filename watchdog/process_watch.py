@@ -32,9 +32,9 @@ from watchdog.process_identity import (
     run_name,
 )
 from watchdog.recording.recorder import FinishedSection, OpenSection, Recorder, active
+from watchdog.run import stall_ends
 from watchdog.run.folder import RunFolder
 from watchdog.run.one_voice import is_first_to_say
-from watchdog.run.recovery import note_end
 from watchdog.run.substitute import substitute_of
 from watchdog.settings import Knob, Settings, knobs
 from watchdog.timing.deadlines import Deadlines
@@ -171,15 +171,16 @@ class ProcessWatch:
         self, finished: FinishedSection, incident: str, line: dict[str, object]
     ) -> None:
         folder = _incident_folder(self.folder.path, incident)
-        outcome = "failed" if finished.raised else "recovered"
+        way = "failed" if finished.raised else stall_ends.RECOVERED.flag
         text = _end_of_stall(finished, self.identity)
         if folder is not None:
-            append_line(folder / f"{outcome}.jsonl", line)
+            append_line(folder / f"{way}.jsonl", line, mode=0o600)
             if not finished.raised:
-                note_end(folder, finished.ended_s - finished.section.began_s)
-            if not is_first_to_say(outcome, folder):
+                took_s = finished.ended_s - finished.section.began_s
+                stall_ends.note(folder, stall_ends.RECOVERED, took_s)
+            if not is_first_to_say(way, folder):
                 return
-            text += f"; all ranks: {folder / outcome}.jsonl"
+            text += f"; all ranks: {folder / way}.jsonl"
         notice(text)
 
     def _start_duties(self) -> None:

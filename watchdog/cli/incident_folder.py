@@ -11,7 +11,7 @@ from watchdog.errors import UnusableInputError
 from watchdog.evidence import Evidence
 from watchdog.intake.sources import open_regular, regular_text
 from watchdog.reports.incident_info import IncidentInfo
-from watchdog.run.recovery import ended_after_s, headline_of_ended
+from watchdog.run.stall_ends import STALL_ENDS, took_s
 from watchdog.serialization import evidence_from_json
 
 _MAX_REPORT_BYTES = 64 * 2**20
@@ -102,7 +102,7 @@ def load_incident(path: Path) -> tuple[Evidence, IncidentInfo]:
         run=folder.parent.parent.name if folder.parent.name == "incidents" else "",
         folder=str(folder) if written else "",
         started_at_s=started_at_s if isinstance(started_at_s, (int, float)) else None,
-        ended_after_s=ended_after_s(folder),
+        **_ends(folder),
     )
     return evidence_from_json(text), info
 
@@ -133,15 +133,21 @@ def _incident(folder: Path, run: Path) -> Incident:
     started_at_s = recorded.get("started_at_s")
     if not isinstance(started_at_s, (int, float)):
         started_at_s = folder.stat().st_mtime
-    ended_s = ended_after_s(folder)
-    info = IncidentInfo(folder.name, run.name, str(folder.absolute()), started_at_s, ended_s)
+    ends = _ends(folder)
+    place = str(folder.absolute())
+    info = IncidentInfo(folder.name, run.name, place, started_at_s, **ends)
     causes = report.get("causes") or [{}]
     cause = " ".join(str(causes[0].get(key, "")) for key in ("class", "confidence")).strip()
     headline = str(report.get("headline") or "no readable report.json")
-    if ended_s is not None:
-        headline = headline_of_ended(headline, ended_s)
+    for end in STALL_ENDS:
+        if (after_s := ends[end.key]) is not None:
+            headline = end.headline(headline, after_s)
     rule = str(causes[0].get("rule") or "")
     return Incident(folder, info, headline, str(report.get("state", "")), cause, rule)
+
+
+def _ends(folder: Path) -> dict[str, float | None]:
+    return {end.key: took_s(folder, end) for end in STALL_ENDS}
 
 
 def _report(folder: Path) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import Any
 import click
 
 from watchdog.cli.incident_folder import Incident, Run, runs_below
+from watchdog.reports.wording import took_s
+from watchdog.run.stall_ends import STALL_ENDS
 
 
 @click.command("incidents")
@@ -76,7 +78,7 @@ def _data(run: Run) -> dict[str, Any]:
             {
                 **asdict(item.info),
                 "state": item.state,
-                "recovered": item.info.ended_after_s is not None,
+                **{one.flag: took_s(item.info, one) is not None for one in STALL_ENDS},
                 "cause": item.cause,
                 "rule": item.rule,
                 "headline": item.headline,

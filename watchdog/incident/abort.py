@@ -18,10 +18,14 @@ from watchdog.exit_status import STALLED
 from watchdog.incident.members import COLLECTIVE, Member
 from watchdog.incident.rank_evidence import key_of
 from watchdog.process_identity import ProcessIdentity, started_ticks
+from watchdog.run import stall_ends
+from watchdog.run.stall_ends import ABORTED
 from watchdog.sentinel import abort_order
 from watchdog.timing.stall_context import StallContext
+from watchdog.timing.sync_log import append_line
 
 _POLL_S = 0.1
+_NOTE_WITHIN_S = 1.0
 
 
 def is_still_stalled(context: StallContext) -> bool:
@@ -92,6 +96,25 @@ def end_processes(
                 break
             sleep(_POLL_S)
     return bool(there)
+
+
+def note(folder: Path, rank: int | None, began_s: float) -> None:
+    """Have the report say that the watchdog ends the run. Never raises, nor waits for a dead disk.
+
+    Args:
+        folder: Of the incident.
+        rank: Who ends it.
+        began_s: When the stall was noticed (monotonic, s).
+    """
+    after_s = time.monotonic() - began_s
+
+    def write() -> None:
+        line: dict[str, object] = {"rank": rank, "duration_s": round(after_s, 1)}
+        append_line(folder / ABORTED.file_name, line, mode=0o600)
+        stall_ends.note(folder, ABORTED, after_s)
+
+    with contextlib.suppress(Exception):
+        bounded.result(write, timeout_s=_NOTE_WITHIN_S)
 
 
 def is_ordered(context: StallContext) -> bool:

@@ -352,6 +352,8 @@ class _Stalled:
 
     def _end_the_others(self) -> None:
         """Have every rank of the job end itself, then end who cannot, and the engines."""
+        if (written := self._folder.find(REPORT)) is not None:
+            abort.note(written.parent, self._context.identity.rank, self._began_s)
         engines = self._neighbours.engines()
         who = f"{self._name} ({self._stall} is stalled)"
         if self._context.blackbox is not None:

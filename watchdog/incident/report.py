@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from watchdog.evidence import Evidence
 from watchdog.incident.folder import EVIDENCE, REPORT, IncidentFolder, NothingWrittenError
 from watchdog.incident.size import fitting_json
-from watchdog.run.recovery import ended_after_s
+from watchdog.run.stall_ends import RECOVERED, took_s
 from watchdog.timing.stall_context import StallContext
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _info(context: StallContext, folder: IncidentFolder, started_at_s: float) ->
     # Where evidence lies, the reports come; nowhere, if it could not be written.
     written = folder.find(EVIDENCE)
     place = "" if written is None else str(folder.place)
-    ended_s = None if written is None else ended_after_s(written.parent)
+    ended_s = None if written is None else took_s(written.parent, RECOVERED)
     return IncidentInfo(context.incident_id, context.run_folder.name, place, started_at_s, ended_s)
 
 

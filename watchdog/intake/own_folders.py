@@ -19,6 +19,7 @@ _BESIDE = frozenset(
         "summary.txt",
         "on_stall.log",
         "recovered.jsonl",
+        "aborted.jsonl",
         ".said-recovered",
     }
 )

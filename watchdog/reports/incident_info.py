@@ -15,6 +15,8 @@ class IncidentInfo:
         folder: Absolute path of the incident's folder, "" when nothing was written.
         started_at_s: Wall-clock time at which the stall was noticed (s).
         ended_after_s: How long the section took in the end (s), `None` where it did not end.
+        aborted_after_s: How long after the stall the watchdog ended the run (s), `None` where it
+            did not.
     """
 
     id: str
@@ -22,3 +24,4 @@ class IncidentInfo:
     folder: str = ""
     started_at_s: float | None = None
     ended_after_s: float | None = None
+    aborted_after_s: float | None = None

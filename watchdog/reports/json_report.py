@@ -11,6 +11,7 @@ from watchdog.evidence import Evidence, Process
 from watchdog.findings import Diagnosis, Finding
 from watchdog.reports import wording
 from watchdog.reports.incident_info import IncidentInfo
+from watchdog.run.stall_ends import STALL_ENDS
 
 FILE_NAME = "report.json"
 
@@ -30,7 +31,7 @@ def report_data(
         "schema_version": REPORT_SCHEMA_VERSION,
         "tool": {"name": "miles-watchdog", "version": _tool_version()},
         "headline": wording.headline_of_now(evidence, diagnosis, incident),
-        "recovered": incident is not None and incident.ended_after_s is not None,
+        **{one.flag: wording.took_s(incident, one) is not None for one in STALL_ENDS},
         **_verdict(diagnosis),
         "causes": [_cause(cause) for cause in diagnosis.causes],
         "refuted": [

@@ -21,7 +21,6 @@ from watchdog.reports.printable import (
     without_bars,
 )
 from watchdog.reports.stack_text import culprit_details, group_stacks
-from watchdog.run.recovery import line_of_ended
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -62,7 +61,6 @@ def _rendered(
         html=partial(html_text, max_chars=limits.text_chars),
         fence=markdown_fence,
         time=utc_time,
-        ended_line=line_of_ended,
         head=partial(_head, limits=limits),
         culprit_details=culprit_details(evidence, diagnosis, limits),
         group_stacks=group_stacks(evidence, diagnosis, limits),

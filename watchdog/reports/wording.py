@@ -13,7 +13,7 @@ from watchdog.evidence import Evidence, Gap, Process, Stall, ThreadStack
 from watchdog.findings import Culprit, Diagnosis, Finding, Group, Verdict
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.ranks import ranks_label
-from watchdog.run.recovery import headline_of_ended
+from watchdog.run.stall_ends import STALL_ENDS, StallEnd
 
 _FILLING = frozenset({"a", "an", "are", "in", "is", "it", "of", "the", "their", "to"})
 _NEGATIONS = frozenset({"no", "nobody", "none", "not", "nothing", "never"})
@@ -55,11 +55,23 @@ def _why_unknown(verdict: Verdict) -> str:
 
 
 def headline_of_now(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> str:
-    """The headline, and that the stall is over where it ended by itself."""
+    """The headline, and how the stall came to its end where it did."""
     text = headline(evidence, diagnosis)
-    if incident is None or incident.ended_after_s is None:
-        return text
-    return headline_of_ended(text, incident.ended_after_s)
+    for end in STALL_ENDS:
+        if (after_s := took_s(incident, end)) is not None:
+            text = end.headline(text, after_s)
+    return text
+
+
+def took_s(incident: IncidentInfo | None, end: StallEnd) -> float | None:
+    """After what time the incident ended in this way (s), `None` where it did not."""
+    return None if incident is None else getattr(incident, end.key)
+
+
+def stall_end_lines(incident: IncidentInfo | None) -> list[str]:
+    """How the stall came to its end, as markdown, a line for each way."""
+    times = [(end, took_s(incident, end)) for end in STALL_ENDS]
+    return [end.markdown(after_s) for end, after_s in times if after_s is not None]
 
 
 def culprits_label(culprits: Sequence[Culprit]) -> str:

@@ -41,7 +41,8 @@ def _line(path: Path) -> str:
         with path.open("rb") as file:
             report = json.loads(file.read(_MAX_BYTES))
         said = f"{report['state']}: {report['reason']} Report: {text}"
-        stalled = "stalled and went on" if report.get("recovered") else "stalled"
+        became = {"recovered": " and went on", "aborted": " and was ended by the watchdog"}
+        stalled = "stalled" + "".join(text for flag, text in became.items() if report.get(flag))
         return f"this run {stalled} in {incident}: {said}"
     except (OSError, ValueError, KeyError, TypeError):
         return f"this run stalled in {incident}. Report: {text}"

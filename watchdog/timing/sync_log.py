@@ -41,11 +41,17 @@ def sync_line(
     return line
 
 
-def append_line(path: Path, line: dict[str, object]) -> None:
-    """Append one line by one write, so that lines of several writers stay whole. Never raises."""
+def append_line(path: Path, line: dict[str, object], *, mode: int = 0o644) -> None:
+    """Append one line by one write, so that lines of several writers stay whole. Never raises.
+
+    Args:
+        path: The file.
+        line: What to append, as JSON.
+        mode: Permissions of a new file.
+    """
     data = json.dumps(line).encode() + b"\n"
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, mode)
         try:
             os.write(descriptor, data)
         finally:

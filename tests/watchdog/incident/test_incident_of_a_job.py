@@ -60,6 +60,7 @@ def test_ranks_that_cannot_speak_are_in_the_report_and_all_ranks_end(job):
     said = run.said(0)
     assert str(folder / "report.md") in said
     assert "ended rank 1, 2 by SIGKILL" in said
+    assert json.loads(run.report().read_text())["aborted"]
     log = (folder / "on_stall.log").read_text()
     assert log.strip() == f"looked at {folder / 'report.md'}"
     for path in run.folder.rglob("*"):

@@ -1,17 +1,19 @@
-"""A stall that ended after all is told so by every report of it."""
+"""How a stall came to its end is told by every report of it."""
 
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from watchdog.cli.incident_folder import load_incident, runs_below
 from watchdog.diagnosis import diagnose
 from watchdog.evidence import Evidence
+from watchdog.incident import abort
 from watchdog.reports import REPORTS, IncidentInfo
 from watchdog.reports.summary import PREFIX
-from watchdog.run.recovery import ended_after_s, note_end
+from watchdog.run.stall_ends import ABORTED, RECOVERED, note, took_s
 from watchdog.serialization import evidence_to_json
 
 
@@ -28,8 +30,8 @@ def incident(tmp_path):
 
 
 def test_the_reports_that_lie_there_say_how_long_it_took(incident):
-    note_end(incident, 12.4)
-    note_end(incident, 9.0)  # another rank's
+    note(incident, RECOVERED, 12.4)
+    note(incident, RECOVERED, 9.0)  # another rank's
 
     report = json.loads((incident / "report.json").read_text())
     lines = (incident / "report.md").read_text().splitlines()
@@ -57,12 +59,29 @@ def test_what_is_read_back_later_says_it_too(incident, tmp_path):
     assert json.loads(REPORTS["json"].render(evidence, diagnose(evidence), info))["recovered"]
 
 
+def test_that_the_watchdog_ended_the_run_is_told_by_all_of_them(incident, tmp_path):
+    abort.note(incident, 3, time.monotonic() - 60.2)
+
+    report = json.loads((incident / "report.json").read_text())
+    evidence, info = load_incident(incident)
+    (run,) = runs_below(tmp_path)
+    words = "the watchdog ended the run 60 s after the stall"
+    assert (report["aborted"], report["recovered"]) == (True, False)
+    assert report["headline"].endswith(words)
+    assert run.incidents[0].headline.endswith(words)
+    assert "\n**The watchdog ended the run** (`MILES" in (incident / "report.md").read_text()
+    assert (
+        words in json.loads(REPORTS["json"].render(evidence, diagnose(evidence), info))["headline"]
+    )
+    assert took_s(incident, ABORTED) == pytest.approx(60.2)
+
+
 def test_a_stall_that_did_not_end_is_told_as_it_was(incident, tmp_path):
     (incident / "failed.jsonl").write_text('{"duration_s": 12.4, "raised": "RuntimeError"}\n')
 
     (run,) = runs_below(tmp_path)
 
-    assert ended_after_s(incident) is None
+    assert took_s(incident, RECOVERED) is None
     assert json.loads((incident / "report.json").read_text())["recovered"] is False
     assert "ended after all" not in run.incidents[0].headline
 
@@ -71,13 +90,13 @@ def test_a_stall_that_did_not_end_is_told_as_it_was(incident, tmp_path):
 def test_a_report_that_cannot_be_read_is_left_alone(incident, text):
     (incident / "report.json").write_text(text)
 
-    note_end(incident, 12.4)
+    note(incident, RECOVERED, 12.4)
 
     assert (incident / "report.json").read_text() == text
     assert not list(incident.glob(".report*"))
 
 
 def test_nothing_is_made_where_no_report_is(tmp_path):
-    note_end(tmp_path, 12.4)
+    note(tmp_path, RECOVERED, 12.4)
 
     assert list(tmp_path.iterdir()) == []
