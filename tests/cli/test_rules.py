@@ -1,5 +1,15 @@
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -47,6 +57,35 @@ def test_other_rules_are_named_as_the_list_names_them():
     underscored = {rule_name(rule).replace("-", "_") for rule in RULES if "-" in rule_name(rule)}
     classes = {rule.CAUSE_CLASS for rule in RULES}
     assert not {name for name in underscored - classes if f" {name}" in text}
+
+
+def on_terminal(*arguments: str, columns: int = 80) -> str:
+    """What the command line prints on a terminal of that width, without colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environ = {name: text for name, text in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(
+        [sys.executable, "-c", "from watchdog.cli import main; main()", *arguments],
+        stdin=subprocess.DEVNULL, stdout=theirs, env=environ,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        said = b""
+        # Where nobody holds the other end any more, reading fails.
+        with contextlib.suppress(OSError), open(ours, "rb", buffering=0) as terminal:
+            while data := terminal.read(4096):
+                said += data
+        assert process.wait(60) == 0
+    return click.unstyle(said.decode())
+
+
+def test_on_a_terminal_the_rules_stand_under_their_classes():
+    said = on_terminal("rules")
+
+    lines = [line for line in said.splitlines() if line]
+    classes = {rule.CAUSE_CLASS: None for rule in RULES}
+    assert [line for line in lines if line in classes] == list(classes)
+    assert all(len(line) <= 80 for line in lines)
+    assert {rule_name(rule) for rule in RULES} <= {line.split()[0] for line in lines}
 
 
 @pytest.mark.parametrize("name", ["missing_backup", "missing-backup", "other"])

@@ -54,11 +54,16 @@ def _print_list(rules: Sequence[Rule]) -> None:
     from watchdog.rules.documentation import rule_name
 
     width = max(len(rule_name(rule)) for rule in rules)
-    # One line a rule for scripts, the width of the terminal for people.
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
-    for rule in rules:
-        line = f"{rule_name(rule):<{width}}  {title(rule)}"
-        click.echo(textwrap.fill(line, columns, subsequent_indent=" " * (width + 2)))
+    # One line a rule, in order of precedence, for scripts; by class, as wide as the terminal, for
+    # people.
+    columns = shutil.get_terminal_size((1000, 24)).columns
+    groups = {rule.CAUSE_CLASS: _of_class(rule.CAUSE_CLASS, rules) for rule in rules}
+    for heading, group in groups.items() if sys.stdout.isatty() else [("", rules)]:
+        if heading:
+            click.secho(f"\n{heading}", bold=True)
+        for rule in group:
+            line = f"{rule_name(rule):<{width}}  {title(rule)}"
+            click.echo(textwrap.fill(line, columns, subsequent_indent=" " * (width + 2)))
 
 
 def causes_table(rules: Iterable[Rule]) -> str:
@@ -93,7 +98,7 @@ def _is_rule(name: str, rules: Iterable[Rule]) -> bool:
     return _with_hyphens(name) in map(rule_name, rules)
 
 
-def _of_class(name: str, rules: Iterable[Rule]) -> list[Rule]:
+def _of_class(name: str, rules: Sequence[Rule]) -> list[Rule]:
     wanted = _with_hyphens(name)
     return [rule for rule in rules if _with_hyphens(rule.CAUSE_CLASS) == wanted]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Iterable
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 FILE_NAME = "report.txt"
 
 _LIMITS = Limits(text_chars=600, entries=12, stacks=2, threads=1, frames=14, rows=12)
+_MIN_COLUMNS = 40
+_PLAIN_COLUMNS = 100
 _MAX_COLUMNS = 120
 _MAX_LABEL_COLUMNS = 28
 _GAP = 2
@@ -32,22 +35,35 @@ _CONFIDENCE_STYLE = {"confirmed": "bold green", "likely": "bold yellow", "possib
 
 def render(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> str:
     """The plain text that a pipe would get, 100 columns wide."""
+    return _plain(_PLAIN_COLUMNS, evidence, diagnosis, incident)
+
+
+def _plain(
+    columns: int, evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None
+) -> str:
     from rich.console import Console
 
     page = io.StringIO()
-    console = Console(file=page, width=100, no_color=True, force_terminal=False, highlight=False)
+    console = Console(
+        file=page, width=columns, no_color=True, force_terminal=False, highlight=False
+    )
     _print(console, evidence, diagnosis, incident)
     # Columns are padded to their width; nobody wants that in a file.
     return "".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines())
 
 
 def print_report(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | None) -> None:
-    """Print the report to stdout: in colour on a terminal, `render`'s text anywhere else."""
+    """Print the report to stdout: in colour on a terminal, plain text anywhere else.
+
+    Where there is no terminal, `COLUMNS` says how wide it may be.
+    """
     from rich.console import Console
 
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.file.write(render(evidence, diagnosis, incident))
+        columns = shutil.get_terminal_size((_PLAIN_COLUMNS, 24)).columns
+        columns = min(max(columns, _MIN_COLUMNS), _MAX_COLUMNS)
+        console.file.write(_plain(columns, evidence, diagnosis, incident))
         return
     console.width = min(console.width, _MAX_COLUMNS)
     _print(console, evidence, diagnosis, incident)
