@@ -188,11 +188,12 @@ class ProcessWatch:
         if self._box.path is None or self.identity.role != "trainer":
             return
         from watchdog.node.duties import NodeDuties
+        from watchdog.node.post import Post
 
         if self._is_stopping:
             return
         self._duties = NodeDuties(
-            self.settings, lambda: self.identity, self._box.path, self.folder.path
+            Post(self.settings, lambda: self.identity, self._box.path, self.folder.path)
         )
         self._duties.start()
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 
 from watchdog.blackbox.reading import position
 from watchdog.exchange import parcel, roster, store_address
@@ -19,9 +16,8 @@ from watchdog.incident import node_evidence
 from watchdog.incident.leader import Leadership
 from watchdog.incident.members import Member, members
 from watchdog.incident.other_nodes import FOLDER, abort_ordered_by
-from watchdog.process_identity import ProcessIdentity
+from watchdog.node.post import Post
 from watchdog.sentinel import abort_order
-from watchdog.settings import Settings
 from watchdog.timing.stall_context import StallContext
 
 _STATE_EVERY_S = 5.0
@@ -35,22 +31,12 @@ class Correspondent:
     """One rank's candidacy for it, and the work where it is elected.
 
     Args:
-        settings: All settings.
-        identity: Says what is known about this process by now.
-        box: This rank's black box on this host.
-        run_folder: `<dir>/<run>`.
+        post: Where it is done.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        identity: Callable[[], ProcessIdentity],
-        box: Path,
-        run_folder: Path,
-    ) -> None:
-        self._settings, self._identity = settings, identity
-        self._box, self._run_folder = box, run_folder
-        self._election = Leadership(box.parent)
+    def __init__(self, post: Post) -> None:
+        self._post = post
+        self._election = Leadership(post.local)
         self._store: StoreBoard | None = None
         self._next_board_s = 0.0
         self._next_look_s = 0.0
@@ -65,8 +51,8 @@ class Correspondent:
         if now_s < self._next_look_s:
             return
         self._next_look_s = now_s + _LOOK_EVERY_S
-        identity = self._identity()
-        ranks = [path.stem for path in self._box.parent.glob("*.blackbox") if path.stem.isdigit()]
+        identity = self._post.identity()
+        ranks = [path.stem for path in self._post.local.glob("*.blackbox") if path.stem.isdigit()]
         if not self._election.take():
             return
         self._election.sign_of_life()
@@ -90,7 +76,7 @@ class Correspondent:
             if self._store is None:
                 self._next_board_s = now_s + _LOOK_EVERY_S
             elif self._store.address is not None:
-                store_address.note(self._box.parent, self._store.address)
+                store_address.note(self._post.local, self._store.address)
             self._enrolled = set()
 
     def _write(self, board: Board, node: int, ranks: set[int], now_s: float) -> None:
@@ -100,12 +86,12 @@ class Correspondent:
             self._enrolled |= new
         if new or now_s >= self._next_state_s:
             self._next_state_s = now_s + _STATE_EVERY_S
-            local = members([self._box.parent], self._identity().host)
+            local = members([self._post.local], self._post.identity().host)
             roster.write_state(board, node, map(_state, local.values()))
 
     def _read_folder(self, node: int, now_s: float) -> None:
         # Nobody asks by way of the folder before there is an incident in it.
-        folder = self._run_folder / FOLDER
+        folder = self._post.run_folder / FOLDER
         if os.path.isdir(folder):
             try:
                 self._read(FolderBoard(folder), node, now_s)
@@ -113,9 +99,9 @@ class Correspondent:
                 return
 
     def _read(self, board: Board, node: int, now_s: float) -> None:
-        orderer = abort_ordered_by(board, self._identity().started_at_s)
+        orderer = abort_ordered_by(board, self._post.identity().started_at_s)
         if orderer is not None:
-            abort_order.order(self._box.parent, (), orderer)
+            abort_order.order(self._post.local, (), orderer)
         note = board.get(ASKED)
         if note is None:
             return
@@ -134,11 +120,10 @@ class Correspondent:
 
     def _patience_s(self, incident: str) -> float:
         """How long to wait for this node to answer by itself, if it noticed the stall."""
-        return _OWN_ANSWER_S if (self._run_folder / "incidents" / incident).is_dir() else 0.0
+        return _OWN_ANSWER_S if (self._post.run_folder / "incidents" / incident).is_dir() else 0.0
 
     def _context(self, incident: str) -> StallContext:
         section, _, index = incident.rpartition("-")
-        identity = replace(self._identity())
         return StallContext(
             section=section,
             index=int(index),
@@ -146,11 +131,11 @@ class Correspondent:
             deadline_s=0.0,
             deadline_reason="",
             phase="",
-            identity=identity,
-            run_folder=self._run_folder,
+            identity=self._post.identity(),
+            run_folder=self._post.run_folder,
             incident_id=incident,
-            settings=self._settings,
-            blackbox=self._box,
+            settings=self._post.settings,
+            blackbox=self._post.box,
         )
 
 

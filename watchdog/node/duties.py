@@ -12,7 +12,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +19,11 @@ from watchdog.guest.notices import has_standard_error, notice, notice_once
 from watchdog.guest.own_descriptor import above_standard
 from watchdog.guest.own_threads import NAME, mark_this_thread
 from watchdog.guest.worker import run_guarded
-from watchdog.process_identity import ProcessIdentity, started_ticks
+from watchdog.node.post import Post
+from watchdog.process_identity import started_ticks
 from watchdog.sentinel import abort_order, endings, sentinel
 from watchdog.sentinel.box import BOX_SUFFIX
-from watchdog.settings import PREFIX, Settings
+from watchdog.settings import PREFIX
 
 if TYPE_CHECKING:
     from watchdog.node.correspondent import Correspondent
@@ -43,21 +43,11 @@ class NodeDuties:
     """The thread.
 
     Args:
-        settings: All settings.
-        identity: Says what is known about this process by now.
-        box: This rank's black box on this host.
-        run_folder: `<dir>/<run>`.
+        post: Where it is done.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        identity: Callable[[], ProcessIdentity],
-        box: Path,
-        run_folder: Path,
-    ) -> None:
-        self._settings, self._identity = settings, identity
-        self._box, self._local, self._run_folder = box, box.parent, run_folder
+    def __init__(self, post: Post) -> None:
+        self._post = post
         self._correspondent: Correspondent | None = None
         self._children: list[int] = []
         self._num_starts = 0
@@ -79,11 +69,11 @@ class NodeDuties:
 
     def tick(self) -> None:
         """Do what is to be done now."""
-        orderer = abort_order.ordered_by(self._local)
+        orderer = abort_order.ordered_by(self._post.local)
         if orderer is not None:
             from watchdog.incident.abort import end_this_process, ending_words
 
-            notice(ending_words(self._identity(), f"ordered by the watchdog of {orderer}"))
+            notice(ending_words(self._post.identity(), f"ordered by the watchdog of {orderer}"))
             end_this_process()
         now_s = time.monotonic()
         # A sentinel that stood still along with this process gets a moment to show that it is back.
@@ -98,17 +88,15 @@ class NodeDuties:
 
     def _has_other_nodes(self) -> bool:
         # By name: reading all boxes would be work for nothing in most jobs.
-        names = (path.stem for path in self._local.glob(f"*{BOX_SUFFIX}"))
-        return sum(name.isdigit() for name in names) < (self._identity().world_size or 0)
+        names = (path.stem for path in self._post.local.glob(f"*{BOX_SUFFIX}"))
+        return sum(name.isdigit() for name in names) < (self._post.identity().world_size or 0)
 
     def _correspond(self) -> None:
         if self._correspondent is None:
             # Late, since what it imports is much for a job of one node.
             from watchdog.node.correspondent import Correspondent
 
-            self._correspondent = Correspondent(
-                self._settings, self._identity, self._box, self._run_folder
-            )
+            self._correspondent = Correspondent(self._post)
         self._correspondent.tick()
 
     def _run(self) -> None:
@@ -120,14 +108,14 @@ class NodeDuties:
                 return
 
     def _keep_sentinel(self) -> None:
-        holder = sentinel_pid(self._local)
+        holder = sentinel_pid(self._post.local)
         if holder is not None:
             return
         if self._num_starts >= _MAX_STARTS:
             notice_once("sentinel", "the sentinel of this node cannot be kept alive")
             return
         self._num_starts += 1
-        command = sentinel_command(self._local, self._run_folder, detached=True)
+        command = sentinel_command(self._post.local, self._post.run_folder, detached=True)
         # Neither it nor a speaker that it starts, which may import torch, is a rank of the job.
         left_out = ("LD_PRELOAD", PREFIX)
         environment = {name: text for name, text in os.environ.items() if name not in left_out}

@@ -11,6 +11,7 @@ import contextlib, os, sys, threading, time
 from pathlib import Path
 from watchdog.blackbox.writing import BlackBox
 from watchdog.node.duties import NodeDuties, sentinel_pid
+from watchdog.node.post import Post
 from watchdog.process_identity import process_identity
 from watchdog.settings import Settings
 
@@ -19,7 +20,7 @@ local.mkdir()
 run_folder.mkdir()
 box = local / "0.blackbox"
 BlackBox.create(box, process_identity({}, rank=0).as_json())
-duties = NodeDuties(Settings.from_environ({}), lambda: None, box, run_folder)
+duties = NodeDuties(Post(Settings.from_environ({}), lambda: None, box, run_folder))
 theirs = os.open("/etc/hostname", os.O_RDONLY)
 os.set_inheritable(theirs, True)
 duties._keep_sentinel()
