@@ -35,26 +35,46 @@ def processes_of_demo(folder: Path) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_a_scenario_shows_what_it_says_and_leaves_no_process(name, tmp_path):
-    done = subprocess.run(
-        [*DEMO, name, "--output", str(tmp_path / "out")],
+def run_demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*DEMO, *arguments, "--output", str(folder)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip
 
+
+@pytest.fixture(scope="module")
+def shown_at_once(tmp_path_factory):
+    """The demo without a name, once for all that is to be seen of it, and its folder."""
+    folder = tmp_path_factory.mktemp("demo")
+    return run_demo(folder), folder
+
+
+def check(done: subprocess.CompletedProcess[str], folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "As expected." in done.stdout
-    assert processes_of_demo(tmp_path) == []
+    assert processes_of_demo(folder) == []
 
 
 @pytest.mark.slow
-def test_the_demos_incident_is_rendered_again_in_every_format(tmp_path):
-    subprocess.run(
-        [*DEMO, "--output", str(tmp_path)],
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=200, check=True,
-    )  # fmt: skip
-    (incident,) = tmp_path.glob("*/incidents/*")
+@pytest.mark.parametrize("name", list(SCENARIOS)[1:])
+def test_a_scenario_shows_what_it_says_and_leaves_no_process(name, tmp_path):
+    check(run_demo(tmp_path / "out", name), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("demo")
+def test_without_a_name_the_first_scenario_shows_what_it_says(shown_at_once):
+    done, folder = shown_at_once
+
+    check(done, folder)
+    assert next(iter(SCENARIOS.values())).title in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("demo")
+def test_the_demos_incident_is_rendered_again_in_every_format(shown_at_once):
+    _, folder = shown_at_once
+    (incident,) = folder.glob("*/incidents/*")
     written = json.loads((incident / "report.json").read_text())
 
     for name in ("json", "markdown", "summary", "terminal"):
@@ -67,11 +87,9 @@ def test_the_demos_incident_is_rendered_again_in_every_format(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_readme_shows_what_the_demo_prints(tmp_path):
-    done = subprocess.run(
-        [*DEMO, "--output", str(tmp_path)],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200, check=True,
-    )  # fmt: skip
+@pytest.mark.xdist_group("demo")
+def test_the_readme_shows_what_the_demo_prints(shown_at_once):
+    done, _ = shown_at_once
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     shown = re.search(r"<!-- summary -->\n\n```text\n(.*?)```", readme, re.S).group(1)
     telling = re.compile(r"(HUNG: .*|cause  .*|do     .*)")

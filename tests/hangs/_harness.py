@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from _forking import room
+
 T = TypeVar("T")
 
 _HERE = Path(__file__).parent
@@ -124,9 +126,11 @@ def running(
     watchdog_dir = tmp_path / "watchdog"
     environment = {
         **{name: value for name, value in os.environ.items() if "MILES_WATCHDOG" not in name},
+        "OMP_NUM_THREADS": "1",
         "MILES_WATCHDOG": "1",
         "MILES_WATCHDOG_DIR": str(watchdog_dir),
         **{f"MILES_WATCHDOG_{name}": str(value) for name, value in settings.items()},
+        **room(),
     }
     command = [sys.executable, str(_HERE / f"{name}.py"), "--folder", str(folder)]
     log = folder / "log.txt"

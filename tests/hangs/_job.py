@@ -9,7 +9,7 @@ program takes the branch that does not hang, and ends by itself.
 from __future__ import annotations
 
 import argparse
-import ctypes
+import datetime
 import json
 import os
 import select
@@ -24,9 +24,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
+from _forking import Forked, RankForker, die_with_parent
+
+from watchdog.section import phase
+
 _HERE = Path(__file__).parent
 
 
@@ -109,12 +113,21 @@ class Job:
             return str(error.read().decode())
 
 
+def meet_in_store(job: Job, what: str) -> None:
+    """Say in the store that this rank is done, and wait there for every rank's word.
+
+    A rank that waits so is in no collective: no peer's connection tells it of an end.
+    """
+    import torch.distributed as dist
+
+    store = dist.distributed_c10d._get_default_store()
+    store.set(f"{what}/{job.rank}", "done")
+    phase(f"wait_for_{what}")
+    keys = [f"{what}/{rank}" for rank in range(job.world_size)]
+    store.wait(keys, datetime.timedelta(minutes=30))
+
+
 Run = Callable[[Job], None]
-
-
-def die_with_parent() -> None:
-    """Have the kernel end this process when the one that started it ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def free_port() -> int:
@@ -125,41 +138,20 @@ def free_port() -> int:
 
 
 def main(run: Run, expected: Expected, launcher: type[Launcher] | None = None) -> None:
-    """Start the job, or be one rank of it."""
+    """Start the job."""
     parser = argparse.ArgumentParser(description=run.__module__)
     parser.add_argument("--healthy", action="store_true", help="take the branch that works")
     parser.add_argument("--folder", type=Path, help="scratch folder, shared by the ranks")
-    parser.add_argument("--rank", type=int, help="be this rank (the launcher passes it)")
-    parser.add_argument("--fds", type=int, nargs=2, help="release and ready (likewise)")
+    parser.add_argument("--agent", type=int, nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     die_with_parent()
-    if options.rank is not None:
-        _be_rank(run, options)
-        return
-    with tempfile.TemporaryDirectory(prefix="hang-") as scratch:
-        folder = options.folder or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        sys.exit((launcher or Launcher)(expected, folder, options.healthy).supervise())
-
-
-def _be_rank(run: Run, options: argparse.Namespace) -> None:
-    import torch.distributed as dist
-
-    release_fd, ready_fd = options.fds
-    dist.init_process_group("gloo")
-    job = Job(
-        rank=options.rank,
-        world_size=dist.get_world_size(),
-        healthy=options.healthy,
-        release_fd=release_fd,
-        folder=options.folder,
-        engine_url=os.environ.get("HANGS_ENGINE_URL", ""),
-        _ready_fd=ready_fd,
-    )
-    dist.barrier()
-    run(job)
-    dist.barrier()
-    dist.destroy_process_group()
+    if options.folder is None:
+        with tempfile.TemporaryDirectory(prefix="hang-") as scratch:
+            command = [sys.executable, *sys.argv, "--folder", scratch]
+            sys.exit(subprocess.run(command, check=False).returncode)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    job = (launcher or Launcher)(run, expected, options.folder, options.healthy)
+    sys.exit(job.supervise() if options.agent is None else job.be_agent(*options.agent))
 
 
 class Launcher:
@@ -168,29 +160,43 @@ class Launcher:
     # Whether ended ranks are reaped at once; a job whose launcher does not leaves zombies.
     reaps = True
 
-    def __init__(self, expected: Expected, folder: Path, healthy: bool) -> None:
-        self.expected, self.folder, self.healthy = expected, folder, healthy
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+    def __init__(self, run: Run, expected: Expected, folder: Path, healthy: bool) -> None:
+        self.run, self.expected, self.folder, self.healthy = run, expected, folder, healthy
+        self.processes: dict[str, subprocess.Popen[bytes] | Forked] = {}
         self._release_read, self._release_write = os.pipe()
         self._ready_read, self._ready_write = os.pipe()
         self._environment = {
             **os.environ,
-            "OMP_NUM_THREADS": "1",
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(free_port()),
-            "WORLD_SIZE": str(expected.ranks),
         }
-        self._environment.setdefault("MILES_WATCHDOG_RUN", folder.name)
 
-    def rank_command(self, rank: int) -> Sequence[str]:
-        """The command line of one rank."""
-        fds = (str(self._release_read), str(self._ready_write))
-        command = [sys.executable, sys.argv[0], "--rank", str(rank), "--fds", *fds]
-        return [*command, "--folder", str(self.folder), *(["--healthy"] if self.healthy else [])]
+    def be_rank(self, rank: int, release_fd: int, ready_fd: int) -> None:
+        """The job as one rank sees it, from beginning to end."""
+        import torch.distributed as dist
 
-    def rank_environment(self, rank: int) -> dict[str, str]:
-        """The environment of one rank, as torchrun would set it."""
-        return {**self._environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        dist.init_process_group("gloo")
+        job = Job(
+            rank=rank,
+            world_size=dist.get_world_size(),
+            healthy=self.healthy,
+            release_fd=release_fd,
+            folder=self.folder,
+            engine_url=os.environ.get("HANGS_ENGINE_URL", ""),
+            _ready_fd=ready_fd,
+        )
+        dist.barrier()
+        self.run(job)
+        dist.barrier()
+        dist.destroy_process_group()
+
+    def be_agent(self, node: int, release_fd: int, ready_fd: int) -> int:
+        """Start the ranks of one node and wait for them; 0 if all ended well.
+
+        Raises:
+            NotImplementedError: A job of one node has no agents.
+        """
+        raise NotImplementedError
 
     def on_ready(self) -> None:
         """Called once all ranks are about to hang, before `ready` is printed."""
@@ -200,6 +206,7 @@ class Launcher:
 
     def supervise(self) -> int:
         """Run the job to its end; returns 0 if all ranks did, else 1."""
+        self._prepare()
         # A handler that does nothing: the number arrives on the wake-up descriptor.
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
@@ -215,20 +222,33 @@ class Launcher:
             for process in self.processes.values():
                 process.wait()
 
+    def _prepare(self) -> None:
+        """Do what takes long, before anything runs that has to be ended."""
+        self._forker = RankForker(self.folder.name, self.expected.ranks)
+
     def _start(self) -> None:
         if self.expected.engine:
             self._start_engine()
+        os.environ.update(self._environment)
         for rank in range(self.expected.ranks):
-            self._spawn(f"rank {rank}", self.rank_command(rank), self.rank_environment(rank))
+            self.processes[f"rank {rank}"] = self._forker.fork(rank, rank, partial(self._be, rank))
         pids = {key: process.pid for key, process in self.processes.items()}
         (self.folder / "job.json").write_text(json.dumps(pids))
+
+    def _be(self, rank: int) -> None:
+        # Whoever waits for the other end of these would wait for this process.
+        os.close(self._release_write)
+        os.close(self._ready_read)
+        self.be_rank(rank, self._release_read, self._ready_write)
 
     def _start_engine(self) -> None:
         port = free_port()
         behaviour = "healthy" if self.healthy else self.expected.engine
         command = [sys.executable, str(_HERE / "sglang_engine.py"), "--port", str(port)]
         command += ["--behaviour", behaviour, "--release-fd", str(self._release_read)]
-        process = self._spawn("engine 0", command, self._environment, stdout=subprocess.PIPE)
+        # Whoever starts the engines of a run hands its name on.
+        environment = {**self._environment, "MILES_WATCHDOG_RUN": self.folder.name}
+        process = self._spawn("engine 0", command, environment, stdout=subprocess.PIPE)
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         self._environment["HANGS_ENGINE_URL"] = f"http://127.0.0.1:{port}"
@@ -277,7 +297,7 @@ class Launcher:
             self._release_write = -1
             self.on_release()
 
-    def _ranks(self) -> dict[str, subprocess.Popen[bytes]]:
+    def _ranks(self) -> dict[str, subprocess.Popen[bytes] | Forked]:
         return {key: p for key, p in self.processes.items() if key.startswith("rank")}
 
     def _all_ranks_ended(self) -> bool:
@@ -294,3 +314,9 @@ class Launcher:
         exits = {key: process.wait() for key, process in self._ranks().items()}
         (self.folder / "exits.json").write_text(json.dumps(exits))
         return int(any(exits.values()))
+
+
+class UnreapingLauncher(Launcher):
+    """Leaves zombies, as one that is busy elsewhere."""
+
+    reaps = False

@@ -12,9 +12,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from _job import Launcher, die_with_parent
+from _forking import RankForker, wait_for_all
+from _job import Launcher
 
 _RANKS_A_NODE = 2
 _INTERFACE = "link0"
@@ -82,6 +84,21 @@ class NodesLauncher(Launcher):
         finally:
             self.link.delete()
 
+    def _prepare(self) -> None:
+        # The agents import torch.
+        pass
+
+    def be_agent(self, node: int, release_fd: int, ready_fd: int) -> int:
+        """Fork the node's ranks, wait for them; 0 if all ended well."""
+        forker = RankForker(self.folder.name, self.expected.ranks)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        ranks = []
+        for local_rank in range(_RANKS_A_NODE):
+            rank = node * _RANKS_A_NODE + local_rank
+            work = partial(self.be_rank, rank, release_fd, ready_fd)
+            ranks.append(forker.fork(rank, local_rank, work))
+        return wait_for_all(ranks)
+
     def _start(self) -> None:
         self._environment["MASTER_ADDR"] = address(0)
         self._environment["GLOO_SOCKET_IFNAME"] = _INTERFACE
@@ -90,8 +107,9 @@ class NodesLauncher(Launcher):
             if base := environment.get("MILES_WATCHDOG_DIR"):
                 shared = environment.get("HANGS_SHARED_DIR") == "1"
                 environment["MILES_WATCHDOG_DIR"] = base if shared else f"{base}/node-{node}"
-            command = self._inside(node, [sys.executable, __file__, str(node), "--"])
-            command += self.rank_command(-1)
+            fds = (self._release_read, self._ready_write)
+            agent = ["--agent", *map(str, (node, *fds))]
+            command = self._inside(node, [sys.executable, *sys.argv, *agent])
             # The key starts like a rank's: the job ends when both agents have.
             self._spawn(f"rank agent of node {node}", command, environment)
 
@@ -102,31 +120,6 @@ class NodesLauncher(Launcher):
         return [*enter, "sh", "-c", script, "sh", *command]
 
 
-def _be_agent(node: int, command: list[str]) -> int:
-    """Start the node's ranks, wait for them; 0 if all ended well."""
-    die_with_parent()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    at = command.index("--rank") + 1
-    processes = []
-    for local_rank in range(_RANKS_A_NODE):
-        rank = str(node * _RANKS_A_NODE + local_rank)
-        environment = {**os.environ, "RANK": rank, "LOCAL_RANK": str(local_rank)}
-        processes.append(
-            subprocess.Popen(
-                [*command[:at], rank, *command[at + 1 :]],
-                env=environment,
-                close_fds=False,
-            )
-        )
-    # Every one is waited for, whatever the others returned.
-    statuses = [process.wait() for process in processes]
-    return int(any(statuses))
-
-
 def run_folders(base: Path) -> list[Path]:
     """The watchdog folders of the nodes, node 0 first."""
     return sorted(base.glob("node-*")) or [base]
-
-
-if __name__ == "__main__":
-    sys.exit(_be_agent(int(sys.argv[1]), sys.argv[3:]))

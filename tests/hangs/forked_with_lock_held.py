@@ -4,7 +4,8 @@ import os
 import threading
 
 import torch.distributed as dist
-from _job import Expected, Job, die_with_parent, main
+from _forking import die_with_parent
+from _job import Expected, Job, main
 
 from watchdog.section import phase, weight_sync
 

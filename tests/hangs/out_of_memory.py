@@ -3,13 +3,11 @@
 The launcher does not reap it, so a zombie stays, as under a launcher that is busy elsewhere.
 """
 
-import datetime
 import json
 
 import torch
-import torch.distributed as dist
 from _cgroup import memory_cgroup
-from _job import Expected, Job, Launcher, main
+from _job import Expected, Job, UnreapingLauncher, main, meet_in_store
 
 from watchdog.section import phase, weight_sync
 
@@ -25,10 +23,8 @@ EXPECTED = Expected(
 _ROOM_BYTES = 64 << 20
 
 
-class CappedLauncher(Launcher):
+class CappedLauncher(UnreapingLauncher):
     """Puts rank 2 under a memory limit once it is up, and takes the limit away at the end."""
-
-    reaps = False
 
     def on_ready(self) -> None:
         pid = json.loads((self.folder / "job.json").read_text())["rank 2"]
@@ -49,17 +45,13 @@ def stage_on_host() -> torch.Tensor:
 
 
 def run(job: Job) -> None:
-    store = dist.distributed_c10d._get_default_store()
     with weight_sync():
         phase("stage_weights")
         job.ready()
         if job.rank == 2 and not job.healthy:
             job.wait_for_file("capped")
             stage_on_host()
-        store.set(f"staged/{job.rank}", "done")
-        phase("wait_for_stagers")
-        keys = [f"staged/{rank}" for rank in range(job.world_size)]
-        store.wait(keys, datetime.timedelta(minutes=30))
+        meet_in_store(job, "out_of_memory")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from _job import die_with_parent
+from _forking import die_with_parent
 
 _LATE_S = 25.0
 

@@ -1,11 +1,9 @@
 """Of eight ranks, one is stopped, one holds the GIL and one was killed; five wait for them."""
 
-import datetime
 import os
 import signal
 
-import torch.distributed as dist
-from _job import Expected, Job, main
+from _job import Expected, Job, main, meet_in_store
 from gil_held import pack_bucket
 
 from watchdog.section import phase, weight_sync
@@ -21,16 +19,12 @@ EXPECTED = Expected(
 
 
 def run(job: Job) -> None:
-    store = dist.distributed_c10d._get_default_store()
     with weight_sync():
         phase("read_weights")
         job.ready()
         if not job.healthy:
             fail(job.rank)
-        store.set(f"three_ways/{job.rank}", "done")
-        phase("wait_for_readers")
-        keys = [f"three_ways/{rank}" for rank in range(job.world_size)]
-        store.wait(keys, datetime.timedelta(minutes=30))
+        meet_in_store(job, "three_ways_at_once")
 
 
 def fail(rank: int) -> None:

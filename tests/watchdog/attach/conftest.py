@@ -16,7 +16,8 @@ import pytest
 HANGS = Path(__file__).parents[2] / "hangs"
 sys.path.insert(0, str(HANGS))
 
-from _harness import Program  # noqa: E402 - its folder had to be named first
+from _forking import room  # noqa: E402 - its folder had to be named first
+from _harness import Program  # noqa: E402
 
 ATTACH_WITHIN_S = 120.0
 
@@ -30,7 +31,7 @@ def unwatched(script: Path, folder: Path) -> Iterator[Program]:
     with log.open("wb") as stderr:
         process = subprocess.Popen(
             [sys.executable, str(script), "--folder", str(folder)],
-            env={**environ, "PYTHONPATH": str(HANGS)},
+            env={**environ, "PYTHONPATH": str(HANGS), **room()},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
         )  # fmt: skip
     program = Program(process, folder, folder / "no-watchdog", log)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from tests.shown_environment import room
 from watchdog.capture import proc
 from watchdog.node.duties import sentinel_pid
 from watchdog.run import dead_runs
@@ -55,11 +56,8 @@ class Zygote:
             **{name: text for name, text in os.environ.items() if "MILES_WATCHDOG" not in name},
             "OMP_NUM_THREADS": "1",
             "MILES_WATCHDOG": "1",
-            "MILES_WATCHDOG_RUN": _RUN.format("0" * 8),
             "MILES_WATCHDOG_STALL_AFTER": "1",
-            "WORLD_SIZE": "0",
-            "RANK": "0",
-            "LOCAL_RANK": "0",
+            **room(),
         }
         program = Path(__file__).with_name("zygote.py")
         command = [sys.executable, str(program), *(["--torch"] if with_torch else [])]

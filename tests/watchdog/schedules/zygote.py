@@ -25,6 +25,9 @@ from pathlib import Path
 
 from watchdog.guest import host_timer  # noqa: F401 (what the start-up hook would have imported)
 
+sys.path.append(str(Path(__file__).parents[2]))
+from shown_environment import ShownEnvironment
+
 RUN_VARIABLE = "MILES_WATCHDOG_RUN"
 # What a process imports at a stall, or on the way to it: here it is paid for once.
 PREPARED = (
@@ -46,17 +49,10 @@ HOLD_THE_GIL = signal.SIGRTMIN + 2
 _PR_SET_PDEATHSIG = 1
 _CLONE_NEWUTS = 0x04000000
 libc = ctypes.CDLL(None)
-libc.getenv.restype = ctypes.c_void_p
-# Where the environment shows in /proc, of the variables that differ from process to process.
-SHOWN_AT = {
-    name: libc.getenv(name.encode()) for name in (RUN_VARIABLE, "WORLD_SIZE", "RANK", "LOCAL_RANK")
-}
+ENVIRONMENT = ShownEnvironment()
 
 
 def main():
-    for name in ("RANK", "LOCAL_RANK"):
-        # It is none itself; torch, where it is asked for, is imported as in a launcher.
-        del os.environ[name]
     if "--torch" in sys.argv:
         importlib.import_module("torch.distributed")
     warm_up()
@@ -106,8 +102,7 @@ def be_job(run, folder, ways, nodes, settings):
     """Be the launcher of one job."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ.update(settings)
-    set_and_show(RUN_VARIABLE, run)
-    set_and_show("WORLD_SIZE", str(len(ways)))
+    ENVIRONMENT.set(**{RUN_VARIABLE: run, "WORLD_SIZE": str(len(ways))})
     error = os.open(f"{folder}/stderr", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     null = os.open(os.devnull, os.O_RDWR)
     for target, descriptor in enumerate((null, null, error)):
@@ -129,20 +124,8 @@ def be_job(run, folder, ways, nodes, settings):
     os._exit(0)
 
 
-def set_and_show(name, value):
-    """Set a variable in the process's memory as well, where /proc shows it from.
-
-    The value must be as long as the one that the zygote was started with.
-    """
-    data = value.encode()
-    assert len(ctypes.string_at(SHOWN_AT[name])) == len(data), (name, value)
-    ctypes.memmove(SHOWN_AT[name], data, len(data))
-    os.environ[name] = value
-
-
 def be_rank(rank, node, way, store, ready):
-    set_and_show("RANK", str(rank))
-    set_and_show("LOCAL_RANK", str(rank))
+    ENVIRONMENT.set(RANK=str(rank), LOCAL_RANK=str(rank))
     move_to(node)
     for number, name in ENDS_THREAD.values():
         signal.signal(number, partial(end_thread, name))
@@ -154,7 +137,7 @@ def be_rank(rank, node, way, store, ready):
 
 def move_to(node):
     """Be on that node: with its host name, its own name of the run, and its own folder."""
-    set_and_show(RUN_VARIABLE, os.environ[RUN_VARIABLE][:-1] + str(node))
+    ENVIRONMENT.set(**{RUN_VARIABLE: os.environ[RUN_VARIABLE][:-1] + str(node)})
     os.environ["MILES_WATCHDOG_DIR"] += f"/node-{node}"
     # Not everybody may.
     if libc.unshare(_CLONE_NEWUTS) == 0:
