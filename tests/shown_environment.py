@@ -22,15 +22,17 @@ class ShownEnvironment:
     """The variables that this process sets for all to see; its forks go on from there."""
 
     def __init__(self) -> None:
-        # The name and its `=` are room as well.
-        self._at = _libc.getenv(ROOM.encode()) - len(ROOM) - 1
-        self._size = len(ROOM) + 1 + _NUM_BYTES
+        self._at = 0
         self._shown: dict[str, str] = {}
 
     def set(self, **variables: str) -> None:
         """Set variables, here and where they show."""
+        if not self._at:
+            # The name and its `=` are room as well; afterwards it is not found by its name.
+            self._at = _libc.getenv(ROOM.encode()) - len(ROOM) - 1
         os.environ.update(variables)
         self._shown |= variables
         data = b"\0".join(f"{name}={text}".encode() for name, text in self._shown.items())
-        assert len(data) <= self._size, self._shown
-        ctypes.memmove(self._at, data.ljust(self._size, b"\0"), self._size)
+        size = len(ROOM) + 1 + _NUM_BYTES
+        assert len(data) <= size, self._shown
+        ctypes.memmove(self._at, data.ljust(size, b"\0"), size)
