@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.rules import stacks
-from tests.rules.building import blocked, engine, files, live, log, position, rank, sample
+from tests.rules.building import files, live, log, position, rank, sample
 from watchdog.evidence import ActivitySample, Evidence, LogEvent, ThreadActivity
 
 _SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
@@ -307,106 +307,3 @@ def slow_not_hung__silent_polling_loop() -> Evidence:
         rank(0, stacks.GLOO_BARRIER, position=where),
         rank(1, first, then, position=position("wait")),
     )
-
-
-def jit_lock_left_behind__fires_baton() -> Evidence:
-    baton = (
-        "wait (torch/utils/file_baton.py:49)\nload"
-        " (torch/utils/cpp_extension.py:1300)\nbuild_ops (sglang/srt/ops.py:9)"
-    )
-    return files(engine(0, baton, baton, worker=0), rank(0, stacks.RAY_GET, stacks.RAY_GET))
-
-
-def jit_lock_left_behind__silent_holder_compiles() -> Evidence:
-    baton = (
-        "wait (torch/utils/file_baton.py:49)\nload"
-        " (torch/utils/cpp_extension.py:1300)\nbuild_ops (sglang/srt/ops.py:9)"
-    )
-    return files(
-        engine(0, baton, baton, worker=0),
-        engine(0, stacks.TRITON_LLIR, stacks.TRITON_CUBIN, worker=1),
-        rank(0, stacks.RAY_GET, stacks.RAY_GET),
-    )
-
-
-def _lock_case(stack: str, *more: str) -> Evidence:
-    where = position("barrier:exit", "barrier", "gloo", 3, (0, 1, 2))
-    others = [rank(r, stacks.GLOO_BARRIER, position=where) for r in (0, 2)]
-    stuck = rank(
-        1,
-        sample(stack, *more),
-        sample(stack, *more),
-        position=position("send_chunk"),
-        activity=(blocked(1001, "futex_wait_queue"),),
-    )
-    return live(others[0], stuck, others[1])
-
-
-_ACQUIRE = """
-__futex_abstimed_wait_common (libc.so.6)
-PyThread_acquire_lock_timed (python3.12)
-lock_PyThread_acquire_lock (python3.12)
-acquire_engine_lock (my/locks.py:9)
-send_bucket (my/sync.py:40)
-"""
-
-
-def lock_never_released__fires_acquire() -> Evidence:
-    return _lock_case(_ACQUIRE)
-
-
-def lock_never_released__fires_two_threads() -> Evidence:
-    return _lock_case(
-        _ACQUIRE,
-        _ACQUIRE.replace(
-            "acquire_engine_lock (my/locks.py:9)", "offload_then_send (my/locks.py:30)"
-        ),
-    )
-
-
-def lock_never_released__silent_collective_under_a_lock() -> Evidence:
-    where = position("barrier:exit", "barrier", "gloo", 3, (0, 1, 2))
-    inside = stacks.GLOO_BARRIER + "send_bucket_locked (my/sync.py:40)\n__enter__ (my/locks.py:3)\n"
-    return live(*(rank(r, inside, position=where) for r in (0, 1, 2)))
-
-
-def negative_lookup_cache__fires_file_exists() -> Evidence:
-    path = "/nfs/run/step_4/STABLE"
-    events = (
-        log(
-            f"Waiting for path `{path}` for 50 seconds",
-            "trainer.log",
-            4,
-            "file_wait",
-            rank=0,
-            time_s=70.0,
-            fields={"path": path},
-        ),
-        log(
-            f"Found path `{path}`",
-            "orchestrator.log",
-            2,
-            "file_found",
-            time_s=20.0,
-            fields={"path": path},
-        ),
-        log("nas:/x on /nfs type nfs4 (rw)", "mount.txt", 1, "nfs_mount", fields={"type": "nfs4"}),
-    )
-    return files(*(rank(r, stacks.FILE_POLL, stacks.FILE_POLL) for r in (0, 1)), log_events=events)
-
-
-def negative_lookup_cache__silent_nobody_wrote_it() -> Evidence:
-    path = "/nfs/run/step_4/STABLE"
-    events = (
-        log(
-            f"Waiting for path `{path}` for 50 seconds",
-            "trainer.log",
-            4,
-            "file_wait",
-            rank=0,
-            time_s=70.0,
-            fields={"path": path},
-        ),
-        log("nas:/x on /nfs type nfs4 (rw)", "mount.txt", 1, "nfs_mount", fields={"type": "nfs4"}),
-    )
-    return files(*(rank(r, stacks.FILE_POLL, stacks.FILE_POLL) for r in (0, 1)), log_events=events)

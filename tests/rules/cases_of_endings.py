@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.rules import stacks
 from tests.rules.building import blocked, engine, files, live, log, position, rank, sample
-from watchdog.evidence import ActivitySample, Evidence, LogEvent, Process, ThreadActivity
+from watchdog.evidence import Evidence, LogEvent, Process
 
 _SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
 _LATER = log("NodeManager: 8 workers, 0 queued tasks", line=9, kind="ray_idle", time_s=1900.0)
@@ -33,11 +33,6 @@ sched_yield (libc.so.6)
 cuMemFree_v2 (libcuda.so.1)
 cudaFree (libcudart.so.12)
 c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::emptyCache (libc10_cuda.so)
-"""
-_POLL = """
-_update_bucket_weights_from_distributed (slime/update_weight_from_distributed.py:214)
-_send_weights (slime/update_weight_from_distributed.py:140)
-update_weights (slime/backends/megatron_utils/actor.py:574)
 """
 
 
@@ -176,27 +171,6 @@ def driver_failed__silent_actors_at_work() -> Evidence:
     return files(rank(0, stacks.RAY_GET), *_waiting(1, 2), log_events=(_SYNC, error))
 
 
-def _refused_bucket(frames: str) -> LogEvent:
-    return _error("500 Server Error: /update_weights", "HTTPError", frames, rank=1)
-
-
-def lock_leaked_by_error__fires_actor_idle() -> Evidence:
-    error = _refused_bucket(
-        "raise_for_status (requests/models.py:1026)\n"
-        "_update_bucket_weights_from_distributed (slime/update_weight_from_distributed.py:226)"
-    )
-    lock = Process("pid 77", "other", pid=77, command="ray::Lock", stacks=(sample(_ACTOR_LOOP),))
-    return files(rank(0, _POLL), rank(1, _POLL), *_waiting(2), lock, log_events=(_SYNC, error))
-
-
-def lock_leaked_by_error__silent_holder_works() -> Evidence:
-    error = _refused_bucket(
-        "raise_for_status (requests/models.py:1026)\n"
-        "_update_bucket_weights_from_distributed (slime/update_weight_from_distributed.py:226)"
-    )
-    return files(rank(0, _POLL), rank(1, stacks.SEND_CHUNK), log_events=(_SYNC, error))
-
-
 def member_killed_by_memory_limit__fires_evicted() -> Evidence:
     gone = rank(3, status="dead", status_detail="Evicted: The node was low on resource: memory.")
     lost = log("Connection closed by peer [10.0.0.9]:1", line=7, kind="gloo_peer_closed", rank=0)
@@ -230,77 +204,6 @@ def device_out_of_memory__silent_invalid_argument() -> Evidence:
         rank=1,
     )
     return files(*_waiting(0, 2), rank(1), log_events=(_SYNC, said, _LATE))
-
-
-def nccl_versions_differ__fires_said_by_nccl() -> Evidence:
-    said = log(
-        "NCCL WARN Mismatched NCCL version detected : rank 1 version 22705 rank 0 version 22304",
-        kind="nccl_error",
-        line=3,
-        rank=0,
-        time_s=29.0,
-    )
-    error = _error("NCCL error: invalid usage", "RuntimeError", engine=0)
-    return files(*_waiting(1), engine(0), log_events=(_SYNC, said, error))
-
-
-_LOOPBACK = log(
-    "Using the loopback address as fallback.",
-    kind="gloo_loopback_fallback",
-    rank=0,
-    time_s=5.0,
-    line=1,
-)
-
-
-def loopback_address__silent_earlier_syncs_went_well() -> Evidence:
-    done = log("Timer update_weights end", kind="trainer_phase", line=4, time_s=18.0, rank=0)
-    return files(
-        *(rank(r, stacks.NEW_GROUP) for r in range(3)),
-        *_waiting(3),
-        log_events=(_LOOPBACK, done, _SYNC),
-    )
-
-
-def _using(host: str, number: int, interface: str, address: str) -> LogEvent:
-    return log(
-        f"NCCL INFO Bootstrap: Using {interface}:{address}<0>",
-        kind="nccl_interface",
-        rank=number,
-        pid=1000 + number,
-        host=host,
-        time_s=5.0 + number,
-        fields={"interface": interface, "address": address},
-    )
-
-
-def _both_in_all_reduce(interface: str, address: str, tried: str) -> Evidence:
-    refused = log(
-        f"socketPollConnect: connect to {tried}<41873> returned Connection refused, retrying",
-        line=4,
-        rank=0,
-        pid=1000,
-        host="master",
-        time_s=200.0,
-    )
-    return files(
-        rank(0, _ALL_REDUCE),
-        rank(1, _ALL_REDUCE),
-        log_events=(
-            _using("master", 0, "eth0", "10.0.0.7"),
-            _using("worker", 1, interface, address),
-            refused,
-        ),
-        world_size=2,
-    )
-
-
-def virtual_interface__fires_refused_at_its_address() -> Evidence:
-    return _both_in_all_reduce("docker0", "172.17.0.1", "172.17.0.1")
-
-
-def virtual_interface__silent_refused_elsewhere() -> Evidence:
-    return _both_in_all_reduce("docker0", "172.17.0.1", "10.0.0.9")
 
 
 def engine_list_differs__fires_told_differently() -> Evidence:
@@ -383,27 +286,3 @@ def engine_left_paused__silent_nothing_asked() -> Evidence:
         engine(0, stacks.SCHEDULER_IDLE),
         log_events=(_metrics(0, 0), _PAUSE, _answered_until(9000.0)),
     )
-
-
-def jit_lock_left_behind__silent_lock_of_this_run() -> Evidence:
-    poll = """
-sleep (filelock/_api.py:344)
-acquire (filelock/_api.py:344)
-build_and_load (flashinfer/jit/core.py:301)
-"""
-    listed = log(
-        "-rw-r--r-- 1 u u 0 Aug 26 19:12 /c/batch.lock",
-        "ls.txt",
-        kind="lock_file",
-        time_s=1000.0,
-        fields={"path": "/c/batch.lock"},
-    )
-    begun = log("Capture cuda graph begin", "sglang.log", 2, "compiling", engine=0, time_s=900.0)
-    return files(*(engine(0, poll, worker=w) for w in range(2)), log_events=(begun, listed))
-
-
-def gil_held__silent_dumps_of_two_tools() -> Evidence:
-    python = sample("quantize (job.py:52)\nmain (job.py:35)", owns_gil=True, active=True, at=10.0)
-    native = sample("quantize_blocks (libspin.so)", source="gdb", at=40.0)
-    busy = ActivitySample(taken_at_s=40.0, threads=(ThreadActivity(1001, "python", "R"),))
-    return files(rank(1, python, native, activity=(busy,)), rank(0, _ALL_REDUCE))

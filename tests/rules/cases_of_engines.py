@@ -188,88 +188,6 @@ def zmq_peer_lost__silent_others_in_a_barrier() -> Evidence:
     return files(*ranks, log_events=(_SYNC, _LATER))
 
 
-_DESTRUCTOR = """
-cuStreamSynchronize (libcuda.so.570.133.20)
-cudaStreamSynchronize (libcudart.so.12)
-THPStorage_newSharedCuda(_object*, _object*)::{lambda(void*)#1}::_FUN (libtorch_python.so)
-c10::StorageImpl::release_resources (libc10.so)
-THPVariable_dealloc (libtorch_python.so)
-update_weights_from_tensor (sglang/srt/speculative/eagle_worker_v2.py:871)
-process_input_requests (sglang/srt/managers/scheduler.py:1288)
-event_loop_overlap (sglang/srt/managers/scheduler.py:1146)
-"""
-
-
-def cuda_ipc_handle_opened_twice__fires_native_destructor() -> Evidence:
-    peers = [engine(0, stacks.SCHEDULER_UPDATE_BARRIER, worker=w) for w in (0, 1, 3)]
-    odd = engine(0, sample(_DESTRUCTOR, owns_gil=True, active=True), worker=2)
-    return files(*peers, odd)
-
-
-def cuda_ipc_handle_opened_twice__silent_plain_synchronise() -> Evidence:
-    driver = _DESTRUCTOR.replace(
-        "THPStorage_newSharedCuda(_object*, _object*)::{lambda(void*)#1}::_FUN", "at::copy"
-    )
-    driver = driver.replace("speculative/eagle_worker_v2", "managers/tp_worker")
-    peers = [engine(0, stacks.SCHEDULER_UPDATE_BARRIER, worker=w) for w in (0, 1, 3)]
-    return files(*peers, engine(0, driver, worker=2))
-
-
-_GIL_MAIN = """
-pthread_cond_timedwait (libc.so.6)
-take_gil (python3.12)
-PyEval_RestoreThread (python3.12)
-load_weights (vllm/model_executor/models/qwen2.py:401)
-worker_busy_loop (vllm/v1/executor/multiproc_executor.py:822)
-"""
-_GIL_OTHER = """
-take_gil (python3.12)
-PyGILState_Ensure (python3.12)
-start_thread (libc.so.6)
-"""
-_GIL_HOLDER = """
-__lll_lock_wait (libc.so.6)
-pthread_mutex_lock (libc.so.6)
-cudaSetDevice (libcudart.so.12)
-__enter__ (torch/cuda/__init__.py:523)
-_store_layer (lmcache/v1/cache_engine.py:287)
-"""
-
-
-def gil_held__fires_lock_of_the_driver() -> Evidence:
-    base = sample(_GIL_MAIN, _GIL_OTHER, _GIL_HOLDER)
-    threads = (
-        *base.threads[:2],
-        base.threads[2].__class__("store-0", base.threads[2].frames, owns_gil=True, active=True),
-    )
-    worker = engine(0, base.__class__(threads, "py-spy --native"), worker=0)
-    return files(rank(0, stacks.HTTP_POST), worker)
-
-
-def gil_held__fires_silent_heartbeat() -> Evidence:
-    where = position("barrier:exit", "barrier", "gloo", 3, (0, 1, 2))
-    holder = rank(
-        1,
-        sample("pack_bucket (my/pack.py:9)\nsync (my/sync.py:3)", owns_gil=True),
-        position=position("send_chunk", heartbeat=8.0),
-    )
-    return live(
-        rank(0, stacks.GLOO_BARRIER, position=where),
-        holder,
-        rank(2, stacks.GLOO_BARRIER, position=where),
-    )
-
-
-def gil_held__silent_python_at_work() -> Evidence:
-    where = position("barrier:exit", "barrier", "gloo", 3, (0, 1, 2))
-    first = sample("pack_row (my/pack.py:9)\npack (my/pack.py:30)", owns_gil=True, active=True)
-    then = sample("sum_row (my/pack.py:15)\npack (my/pack.py:30)", owns_gil=True, active=True)
-    return live(
-        rank(0, stacks.GLOO_BARRIER, position=where),
-        rank(1, first, then, position=position("send_chunk")),
-    )
-
-
 _DUMMY = """
 all_reduce (torch/distributed/distributed_c10d.py:2927)
 coordinate_batch_across_dp (vllm/v1/worker/dp_utils.py:192)
@@ -323,53 +241,6 @@ _JOIN_A = _control(
 )
 
 
-def _group_join(index: int, name: str) -> LogEvent:
-    text = f"init custom process group: world_size=9, group_name={name}"
-    return log(
-        text,
-        f"engine{index}.log",
-        1,
-        "group_join",
-        engine=index,
-        fields={"world_size": "9", "group": name},
-    )
-
-
-_CONNECT = """
-get_objects (ray/_private/worker.py:958)
-get (ray/_private/worker.py:2858)
-connect_rollout_engines_from_distributed (slime/backends/megatron_utils/distributed.py:205)
-connect_rollout_engines (slime/backends/megatron_utils/update_weight/distributed.py:70)
-update_weights (slime/backends/megatron_utils/actor.py:574)
-"""
-_ENGINE_JOIN = """
-init_custom_process_group (sglang/srt/utils/common.py:1100)
-init_weights_update_group (sglang/srt/model_executor/model_runner.py:1050)
-event_loop_overlap (sglang/srt/managers/scheduler.py:1146)
-"""
-
-
-def group_creation_cycle__fires_two_groups() -> Evidence:
-    trainers = [
-        rank(0, _CONNECT, _CONNECT),
-        rank(1, stacks.GLOO_BARRIER),
-        rank(2, _CONNECT, _CONNECT),
-        rank(3, stacks.GLOO_BARRIER),
-    ]
-    engines = [engine(i, _ENGINE_JOIN, worker=0) for i in (0, 1)]
-    joins = (_group_join(0, "slime-pp_0"), _group_join(1, "slime-pp_1"))
-    return files(*trainers, *engines, log_events=(_SYNC, *joins, _LATER))
-
-
-def group_creation_cycle__silent_one_source() -> Evidence:
-    trainers = [rank(0, _CONNECT, _CONNECT), *(rank(r, stacks.GLOO_BARRIER) for r in (1, 2, 3))]
-    return files(
-        *trainers,
-        engine(0, _ENGINE_JOIN, worker=0),
-        log_events=(_SYNC, _group_join(0, "slime-pp_0"), _LATER),
-    )
-
-
 _REPLAY = """
 synchronize (torch/cuda/streams.py:105)
 replay (sglang/srt/model_executor/cuda_graph_runner.py:900)
@@ -399,41 +270,4 @@ def graph_registered_before_resume__silent_registration_off() -> Evidence:
         *workers,
         log_events=(_SYNC, wake, _LATER),
         environment={"NCCL_GRAPH_REGISTER": "0"},
-    )
-
-
-_LOOP_BLOCKED = """
-get_objects (ray/_private/worker.py:958)
-get (ray/_private/worker.py:2858)
-generate (rllm/server.py:77)
-_run (asyncio/events.py:88)
-_run_once (asyncio/base_events.py:1987)
-run_forever (asyncio/base_events.py:641)
-"""
-
-
-def blocking_call_in_event_loop__fires_ray_get_in_loop() -> Evidence:
-    warned = log(
-        "Using blocking ray.get inside async actor. This blocks the event loop.",
-        "engine0.log",
-        2,
-        engine=0,
-    )
-    return files(
-        rank(0, stacks.RAY_GET, stacks.RAY_GET),
-        engine(0, _LOOP_BLOCKED, _LOOP_BLOCKED),
-        log_events=(_SYNC, warned, _LATER),
-    )
-
-
-def blocking_call_in_event_loop__silent_in_a_thread() -> Evidence:
-    in_thread = _LOOP_BLOCKED.replace(
-        "_run (asyncio/events.py:88)\n_run_once"
-        " (asyncio/base_events.py:1987)\nrun_forever (asyncio/base_events.py:641)",
-        "run (threading.py:1012)",
-    )
-    return files(
-        rank(0, stacks.RAY_GET, stacks.RAY_GET),
-        engine(0, in_thread, in_thread),
-        log_events=(_SYNC, _LATER),
     )

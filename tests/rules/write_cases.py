@@ -17,8 +17,10 @@ from tests.rules import (
     cases_of_groups,
     cases_of_hosts,
     cases_of_launches,
+    cases_of_locks,
     cases_of_long_waits,
     cases_of_memory,
+    cases_of_transport,
 )
 from watchdog.evidence import Evidence
 from watchdog.serialization import evidence_to_json
@@ -26,6 +28,7 @@ from watchdog.serialization import evidence_to_json
 _HERE = Path(__file__).parent
 _MODULES = (
     cases_of_memory,
+    cases_of_transport,
     cases_of_engines,
     cases_of_groups,
     cases_of_crashes,
@@ -33,6 +36,7 @@ _MODULES = (
     cases_of_hosts,
     cases_of_long_waits,
     cases_of_launches,
+    cases_of_locks,
 )
 
 
