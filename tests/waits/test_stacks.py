@@ -186,3 +186,35 @@ def test_a_path_is_told_whole_or_marked_as_shortened_and_never_loses_its_slash_a
     wait = wait_of(rank(0, f"read_all ({file}:10)"))
 
     assert wait.where == f"read_all ({shown}:10)"
+
+
+ACQUIRE = "PyThread_acquire_lock_timed (python3.11)\n"
+
+
+@pytest.mark.parametrize(
+    ("calls", "kind"),
+    [
+        ("wait (threading.py:324)\nget (queue.py:171)\ntake (/job/train.py:9)", "queue"),
+        ("wait (threading.py:324)\nwait (threading.py:622)\ntake (/job/train.py:9)", "queue"),
+        ("result (concurrent/futures/_base.py:451)\ntake (/job/train.py:9)", "queue"),
+        ("load_shard (/job/train.py:9)", "lock"),
+        ("read_weights (/job/train.py:9)", "lock"),
+        ("take (/job/train.py:9)", "lock"),
+    ],
+)
+def test_a_native_lock_is_what_python_calls_it_and_outranks_the_name_of_a_function(
+    calls: str, kind: str
+) -> None:
+    assert stack_wait(thread(ACQUIRE + calls)).kind == kind
+
+
+def test_an_event_in_a_function_that_claims_to_read_is_no_read() -> None:
+    assert (
+        stack_wait(thread("wait (threading.py:622)\nload_shard (/job/train.py:9)")).kind == "queue"
+    )
+
+
+def test_where_no_function_is_in_the_way_the_program_itself_is_the_place() -> None:
+    waiting = rank(0, "clock_nanosleep (libc.so.6)\n<module> (/job/train.py:9)")
+
+    assert wait_of(waiting).where == "clock_nanosleep < <module> (/job/train.py:9)"

@@ -9,7 +9,7 @@ from watchdog.evidence import ActivitySample, Mark, Process, StackSample
 from watchdog.waits import StackWait
 from watchdog.waits.kernel import works
 from watchdog.waits.patterns import WaitKind
-from watchdog.waits.samples import comparable_pair, has_python, is_cut
+from watchdog.waits.samples import MIN_APART_S, comparable_pair, has_python, is_cut
 from watchdog.waits.stack import decisive_wait
 
 MIN_IO_BYTES_PER_S = 256 * 1024
@@ -79,7 +79,7 @@ def movement(process: Process, kind: WaitKind) -> Movement:
 def _by_counters(process: Process, kind: WaitKind) -> Movement:
     if len(process.activity) < 2:
         return Movement(None)
-    before, after = process.activity[-2], process.activity[-1]
+    before, after = _two_looks(process)
     if before.taken_at_s is None or after.taken_at_s is None:
         return _by_counters_without_time(before, after, kind)
     seconds = after.taken_at_s - before.taken_at_s
@@ -95,6 +95,19 @@ def _by_counters(process: Process, kind: WaitKind) -> Movement:
     return Movement(False, "no input or output", seconds)
 
 
+def _two_looks(process: Process) -> tuple[ActivitySample, ActivitySample]:
+    """The last of two looks or more, and the newest before it that lies far enough back."""
+    *earlier, after = process.activity
+    apart = [one for one in earlier if _seconds(one, after) >= MIN_APART_S]
+    return (apart or earlier)[-1], after
+
+
+def _seconds(before: ActivitySample, after: ActivitySample) -> float:
+    if before.taken_at_s is None or after.taken_at_s is None:
+        return 0.0
+    return after.taken_at_s - before.taken_at_s
+
+
 def _by_main_thread(process: Process, kind: WaitKind) -> Movement:
     """A thread that sends or reads at one place, and ran in between: the other side takes it.
 
@@ -106,7 +119,7 @@ def _by_main_thread(process: Process, kind: WaitKind) -> Movement:
     main = next((t for t in process.stacks[-1].threads if t.frames), None)
     before, after = (
         next((t for t in sample.threads if t.tid == process.pid), None)
-        for sample in process.activity[-2:]
+        for sample in _two_looks(process)
     )
     if main is None or before is None or after is None:
         return Movement(None)
@@ -152,7 +165,7 @@ def _cpu_share(process: Process, seconds: float) -> float | None:
     """
     told = decisive_wait(process.stacks[-1]) if process.stacks else None
     tid = (told.thread.os_thread_id if told is not None else None) or process.pid
-    samples = process.activity[-2:]
+    samples = _two_looks(process)
     times = [next((t.cpu_s for t in s.threads if t.tid == tid), None) for s in samples]
     if None in times:
         times = [sample.cpu_s for sample in samples]
@@ -187,7 +200,7 @@ def _num_younger(mark: Mark, age_s: float) -> int:
 
 
 def _by_stacks(process: Process, kind: WaitKind, counters: Movement) -> Movement:
-    pair = comparable_pair(process)
+    pair = comparable_pair(process, apart_s=MIN_APART_S)
     if pair is None or not (has_python(pair[0]) and has_python(pair[1])):
         return Movement(None)
     if is_cut(pair[1], pair[0]) or is_cut(pair[0], pair[1]):

@@ -6,7 +6,7 @@ import re
 
 from watchdog.evidence import Process, StackSample, ThreadStack
 from watchdog.waits.kernel import works
-from watchdog.waits.samples import comparable_pair
+from watchdog.waits.samples import MIN_APART_S, comparable_pair
 from watchdog.waits.stack import StackWait, stack_wait
 
 SILENT_HEARTBEAT_S = 3.0
@@ -41,7 +41,9 @@ def holder(process: Process) -> StackWait | None:
         return stack_wait(thread)
     if _heartbeat_is_silent(process):
         return stack_wait(thread)
-    if _stood_still(comparable_pair(process), thread) and not _works_alone(process, thread):
+    if _stood_still(comparable_pair(process, apart_s=MIN_APART_S), thread) and not _works_alone(
+        process, thread
+    ):
         return stack_wait(thread)
     return None
 

@@ -127,3 +127,8 @@ def is_library(frame: Frame) -> bool:
 def own_frames(frames: Iterable[Frame]) -> tuple[Frame, ...]:
     """The frames of the user's and the framework's own code, innermost first."""
     return tuple(f for f in frames if f.function != "<module>" and not is_library(f))
+
+
+def program_frames(frames: Iterable[Frame]) -> tuple[Frame, ...]:
+    """The top level of the user's program: the place, where no function of theirs is in the way."""
+    return tuple(f for f in frames if f.function == "<module>" and not is_library(f))

@@ -268,9 +268,9 @@ def _calls_that_tell(wait: Wait) -> list[str]:
     placed = False
     shown = (*wait.frames, *(f for f in wait.path if f not in wait.frames))
     for frame in [f for f in shown if not f.function.startswith("0x")] or shown:
-        if frame.function.startswith("<") and names:
-            continue
         own = frame in wait.path
+        if frame.function.startswith("<") and names and frame.function != "<module>":
+            continue
         if own and not placed:
             kept.add(len(names))
         name = _place(frame) if own and not placed else frame.function

@@ -33,15 +33,35 @@ def usable_samples(process: Process) -> tuple[StackSample, ...]:
     return tuple(s for s in process.stacks if any(t.frames for t in s.threads))
 
 
-def comparable_pair(process: Process) -> tuple[StackSample, StackSample] | None:
-    """The newest sample that another one of the same tool precedes, and that one, older first."""
+MIN_APART_S = 1.0
+"""What stands still for less proves nothing: a suspect's native frames are read a moment after
+its second sample."""
+
+
+def comparable_pair(
+    process: Process, *, apart_s: float = 0.0
+) -> tuple[StackSample, StackSample] | None:
+    """The newest sample that another one of the same tool precedes, and that one, older first.
+
+    Args:
+        process: The process.
+        apart_s: Of those that precede it, the newest that is older by so much is taken (s); the
+            newest of all where none is.
+    """
     usable = usable_samples(process)
     for index in range(len(usable) - 1, 0, -1):
-        tool = _tool(usable[index])
-        for before in reversed(usable[:index]):
-            if _tool(before) == tool:
-                return before, usable[index]
+        after = usable[index]
+        before = [one for one in usable[:index] if _tool(one) == _tool(after)]
+        if before:
+            apart = [one for one in before if _is_older(one, after, apart_s)]
+            return (apart or before)[-1], after
     return None
+
+
+def _is_older(before: StackSample, after: StackSample, by_s: float) -> bool:
+    if before.taken_at_s is None or after.taken_at_s is None:
+        return True
+    return after.taken_at_s - before.taken_at_s >= by_s
 
 
 def telling_sample(process: Process) -> StackSample | None:

@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 
 from watchdog.evidence import Frame, StackSample, ThreadStack
 from watchdog.waits import collectives, processes, work
-from watchdog.waits.patterns import Pattern, WaitKind, first_match, is_library, own_frames
+from watchdog.waits.patterns import (
+    Pattern,
+    WaitKind,
+    first_match,
+    is_library,
+    own_frames,
+    program_frames,
+)
 
 TELLING: tuple[Pattern, ...] = (
     *collectives.NATIVE_RENDEZVOUS,
@@ -41,9 +48,9 @@ OVERRULED: frozenset[WaitKind] = frozenset(
 """Kinds of telling frames that a lock further in outranks: who waits for a lock in the middle of
 the work is not working."""
 
-_HOW_NAMES_ARE_OVERRULED: frozenset[WaitKind] = frozenset({"lock", "sleep"})
-"""What the innermost frames say outranks a weight read, which the name of a function further out
-claims: who sleeps or waits for a lock there reads nothing."""
+_HOW_NAMES_ARE_OVERRULED: frozenset[WaitKind] = frozenset({"lock", "sleep", "queue"})
+"""What the innermost frames say outranks a read, which the name of a function further out claims:
+who sleeps, or waits for a lock, an event or another thread there, reads nothing."""
 
 SETTING_UP = "setting up its communicator"
 """What a collective does whose group has not met yet."""
@@ -82,22 +89,31 @@ def stack_wait(thread: ThreadStack) -> StackWait:
         if row is not None and row.kind == "idle" and _has_called(frames[:index]):
             continue
         if row is not None:
-            if hint is not None and _overrules(hint[1].kind, row.kind):
+            if hint is not None and _overrules(hint[1].kind, row):
                 break
             return _told(thread, index, row)
-        if hint is None and (weak := first_match(frame, outer, HINTING)) is not None:
+        weak = first_match(frame, outer, HINTING)
+        if weak is not None and (hint is None or _says_what_for(weak, hint[1])):
             hint = (index, weak)
     if hint is not None:
         return _told(thread, *hint)
-    own = own_frames(frames)
+    own = own_frames(frames) or program_frames(frames)
     operation = (own or frames)[0].function if frames else ""
     return StackWait("unknown", operation, frames[:1], own, thread)
 
 
-def _overrules(hint: WaitKind, told: WaitKind) -> bool:
-    if told == "weight_read":
+def _says_what_for(outer: Pattern, inner: Pattern) -> bool:
+    """Whether the frame further out tells what the native lock further in is there for.
+
+    Events, queues and threads of Python wait by a lock: nobody has forgotten to give that back.
+    """
+    return inner in processes.NATIVE_LOCKS and outer.kind == "queue"
+
+
+def _overrules(hint: WaitKind, told: Pattern) -> bool:
+    if told.kind == "weight_read" or (told.kind == "file_io" and not told.file):
         return hint in _HOW_NAMES_ARE_OVERRULED
-    return hint == "lock" and told in OVERRULED
+    return hint == "lock" and told.kind in OVERRULED
 
 
 def _has_called(inner: tuple[Frame, ...]) -> bool:
@@ -126,7 +142,9 @@ def _told(thread: ThreadStack, index: int, row: Pattern) -> StackWait:
             operation = next_row.operation or frame.function
     if kind == "collective" and any(f.function == "recv_requests" for f in frames):
         kind, operation = "idle", "request queue"  # workers above 0 hear of requests by broadcast
-    return StackWait(kind, operation, tuple(run), own_frames(frames[index:]), thread, note)
+    outer = frames[index:]
+    path = own_frames(outer) or program_frames(outer)
+    return StackWait(kind, operation, tuple(run), path, thread, note)
 
 
 def thread_waits(sample: StackSample) -> tuple[StackWait, ...]:
