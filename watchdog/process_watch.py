@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from watchdog.guest import half_done_imports
 from watchdog.guest.dead_mans_switch import MARGIN_S, DeadMansSwitch
 from watchdog.guest.notices import notice, notice_once
 from watchdog.guest.worker import IncidentWorker, run_guarded
@@ -269,6 +270,8 @@ def _started(rank: int | None, world_size: int | None) -> ProcessWatch | None:
     os.environ["MILES_WATCHDOG_DIR"] = str(watch.folder.path.parent)
     if identity.role == "trainer":
         os.environ[OWNER_VARIABLE] = f"{identity.rank}:{identity.pid}"
+    # Before its threads import anything.
+    _mind_forks()
     watch.start()
     atexit.register(stop)
     if "multiprocessing.process" in sys.modules:
@@ -276,7 +279,6 @@ def _started(rank: int | None, world_size: int | None) -> ProcessWatch | None:
 
         # A child of multiprocessing ends by `os._exit`: its `atexit` functions are not called.
         util.Finalize(None, stop, exitpriority=0)
-    _mind_forks()
     return watch
 
 
@@ -304,6 +306,7 @@ def _forget_in_child() -> None:
     global _watch, _start_lock, _is_over
     _watch, _start_lock, _is_over = None, threading.Lock(), False
     active.recorder = None
+    half_done_imports.forget_in_child()
 
 
 def _start_line(watch: ProcessWatch) -> str:

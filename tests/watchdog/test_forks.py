@@ -30,6 +30,55 @@ print(switch._due_s)
 """
 
 
+# Whose import takes as long as the process that began it wants.
+SLOW_MODULE = """
+import builtins, os
+if os.getpid() == builtins.importer:
+    builtins.began.set()
+    builtins.go.wait(20)
+whole = True
+"""
+
+FORKS_DURING_IMPORT = """
+import builtins, importlib, os, sys, threading
+from watchdog.process_watch import current_watch
+from watchdog.section import weight_sync
+
+builtins.importer, builtins.began, builtins.go = os.getpid(), threading.Event(), threading.Event()
+with weight_sync():
+    current_watch()._files.submit(lambda: importlib.import_module("slow_module"))
+    assert builtins.began.wait(20)
+    child = os.fork()
+    if not child:
+        import slow_module
+        os._exit(5 if slow_module.whole else 1)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    builtins.go.set()
+"""
+
+
+def watched(tmp_path):
+    environ = {name: text for name, text in os.environ.items() if "MILES_WATCHDOG" not in name}
+    return environ | {
+        "MILES_WATCHDOG": "1",
+        "MILES_WATCHDOG_DIR": str(tmp_path / "runs"),
+        "MILES_WATCHDOG_RUN": f"forks-{os.getpid()}",
+        "RANK": "0",
+    }
+
+
+def test_a_child_can_import_what_a_thread_of_the_watchdog_was_importing(tmp_path):
+    (tmp_path / "slow_module.py").write_text(SLOW_MODULE)
+
+    ran = subprocess.run(
+        [sys.executable, "-c", FORKS_DURING_IMPORT],
+        env=watched(tmp_path) | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert ran.stdout == "5\n", ran.stderr
+
+
 @pytest.mark.parametrize(
     "in_child",
     [
@@ -40,17 +89,9 @@ print(switch._due_s)
     ],
 )
 def test_a_child_forked_within_a_section_ends(tmp_path, in_child):
-    environ = {name: text for name, text in os.environ.items() if "MILES_WATCHDOG" not in name}
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(in_child=in_child)],
-        env=environ
-        | {
-            "MILES_WATCHDOG": "1",
-            "MILES_WATCHDOG_DIR": str(tmp_path / "runs"),
-            "MILES_WATCHDOG_RUN": f"forks-{os.getpid()}",
-            "RANK": "0",
-        },
-        capture_output=True, text=True, timeout=60,
+        env=watched(tmp_path), capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 
     assert ran.stdout.splitlines() == ["5 True", "None"], ran.stderr

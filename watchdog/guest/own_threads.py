@@ -8,6 +8,8 @@ import signal
 import threading
 from collections.abc import Iterator
 
+from watchdog.guest import half_done_imports
+
 NAME = "weight-sync-wd"
 """What the kernel calls each of them (`comm`, at most 15 characters)."""
 
@@ -23,6 +25,7 @@ def mark_this_thread() -> None:
     What it reads and writes is not the job's doing; and a host that blocks a signal in all its
     threads, to take it by `sigwait`, must not find it delivered to one that it knows nothing of.
     """
+    half_done_imports.is_own_thread()
     with contextlib.suppress(OSError, ValueError):
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _OF_ITS_OWN_DOING)
     with contextlib.suppress(OSError), open(_comm(), "w") as file:
