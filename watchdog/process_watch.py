@@ -265,6 +265,17 @@ def _started(rank: int | None, world_size: int | None) -> ProcessWatch | None:
     identity = process_identity(os.environ, rank=rank, world_size=world_size)
     run = run_name(os.environ)
     watch = ProcessWatch(settings, identity, run)
+    try:
+        _begin(watch, run)
+    except BaseException:
+        # A thread that nobody ends may end the process, when it is killed without a descriptor.
+        watch.stop()
+        raise
+    return watch
+
+
+def _begin(watch: ProcessWatch, run: str) -> None:
+    identity = watch.identity
     # For the children of this process: the same folder, and whose rank it is that they inherit.
     os.environ[RUN_VARIABLE] = run
     os.environ["MILES_WATCHDOG_DIR"] = str(watch.folder.path.parent)
@@ -279,7 +290,6 @@ def _started(rank: int | None, world_size: int | None) -> ProcessWatch | None:
 
         # A child of multiprocessing ends by `os._exit`: its `atexit` functions are not called.
         util.Finalize(None, stop, exitpriority=0)
-    return watch
 
 
 def _mind_forks() -> None:

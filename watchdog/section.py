@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -143,4 +144,6 @@ def _end(section: OpenSection, raised: str) -> None:
 
 
 def _failed(error: Exception) -> None:
+    if sys.is_finalizing():
+        return  # modules are gone already; a mark in a destructor is too late for anybody
     notice_once("section", f"a mark failed, training goes on: {error!r}")

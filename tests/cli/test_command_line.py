@@ -168,6 +168,17 @@ def test_a_reader_who_has_seen_enough_is_not_told_of_a_hazard(arguments):
     assert done.stderr == b""
 
 
+def test_without_a_standard_output_the_rules_are_listed_to_nobody():
+    program = 'exec "$0" -c "from watchdog.cli import main; main()" rules >&-'
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", program, sys.executable],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_files_of_no_known_kind_are_refused_by_name(tmp_path):
     (tmp_path / "hello.txt").write_text("hello\n")
 

@@ -74,7 +74,7 @@ def _standard_input(paths: tuple[Path, ...]) -> Iterator[list[Path]]:
 @contextlib.contextmanager
 def _progress_bar() -> Iterator[Progress | None]:
     """A bar on standard error for long inputs, nothing where nobody looks at it."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

@@ -58,7 +58,9 @@ def _print_list(rules: Sequence[Rule]) -> None:
     # people.
     columns = shutil.get_terminal_size((1000, 24)).columns
     groups = {rule.CAUSE_CLASS: _of_class(rule.CAUSE_CLASS, rules) for rule in rules}
-    for heading, group in groups.items() if sys.stdout.isatty() else [("", rules)]:
+    for heading, group in (
+        groups.items() if sys.stdout is not None and sys.stdout.isatty() else [("", rules)]
+    ):
         if heading:
             click.secho(f"\n{heading}", bold=True)
         for rule in group:

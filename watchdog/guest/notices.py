@@ -6,11 +6,10 @@ The training thread may be blocked while it holds the lock of a logging handler 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import sys
-
-from watchdog.guest.own_descriptor import is_open
 
 _PREFIX = "[miles-watchdog] "
 # A pipe that poll() calls writable takes this many bytes without blocking (POSIX PIPE_BUF).
@@ -19,8 +18,17 @@ _said: set[str] = set()
 
 
 def has_standard_error() -> bool:
-    """Whether descriptor 2 is one: a process that began without may open any file as number 2."""
-    return sys.__stderr__ is not None and is_open(2)
+    """Whether descriptor 2 is one.
+
+    A process that began without it, or that closed it, may open any file as number 2. A standard
+    stream is handed on to children; what Python opens is not.
+    """
+    if sys.__stderr__ is None:
+        return False
+    try:
+        return not fcntl.fcntl(2, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
+    except OSError:
+        return False
 
 
 def notice(text: str) -> None:

@@ -52,11 +52,6 @@ def above_standard(descriptor: int) -> int:
         os.close(descriptor)
 
 
-def is_open(descriptor: int) -> bool:
-    """Whether the number stands for anything."""
-    return _file_of(descriptor) is not None
-
-
 def _file_of(descriptor: int) -> tuple[int, int] | None:
     with contextlib.suppress(OSError):
         status = os.fstat(descriptor)

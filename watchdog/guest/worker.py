@@ -13,6 +13,7 @@ from watchdog.guest.own_threads import mark_this_thread
 
 THREAD_NAME = "weight-sync-watchdog-incident"
 _MAX_THREADS = 3
+_MAX_TASKS = 10_000
 
 
 class IncidentWorker:
@@ -31,7 +32,13 @@ class IncidentWorker:
         self._num_threads = 0
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Run the task soon. What it raises is reported once and goes no further."""
+        """Run the task soon. What it raises is reported once and goes no further.
+
+        Where far more comes than can be done, the task is dropped, which is said once.
+        """
+        if len(self._tasks) >= _MAX_TASKS:
+            notice_once(self._name, f"{self._name} has too much to do; some of it is left out")
+            return
         self._put(task)
         if self._thread is None:
             self._start()
@@ -65,8 +72,9 @@ class IncidentWorker:
 
     def _start(self) -> None:
         self._num_threads += 1
-        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        thread.start()
+        self._thread = thread
 
     def _run(self) -> None:
         mark_this_thread()

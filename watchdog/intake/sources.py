@@ -109,6 +109,11 @@ def _walk(path: Path, parts: Parts) -> Iterator[tuple[str, Path]]:
     if not path.is_dir():
         yield path.name, path
         return
+    if os.path.realpath(path).startswith("/proc/"):
+        parts.add_gap(
+            str(path), "a folder of /proc: some files there have no end; name those to read"
+        )
+        return
     base_depth = len(path.parts)
     for folder, folders, files in os.walk(path, onerror=lambda error: _refused(error, parts)):
         here = Path(folder)

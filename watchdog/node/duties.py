@@ -58,8 +58,9 @@ class NodeDuties:
 
     def start(self) -> None:
         """Start the thread; it never keeps the process alive."""
-        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        thread.start()
+        self._thread = thread
 
     def stop(self, timeout_s: float = 1.0) -> None:
         """End the thread; an answer that it is writing gets so long (s)."""

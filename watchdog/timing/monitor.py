@@ -120,8 +120,9 @@ class Monitor:
 
     def start(self) -> None:
         """Start the thread; it never keeps the process alive."""
-        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        thread.start()
+        self._thread = thread
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """End the thread; let a report that is being written finish, no longer than this (s)."""

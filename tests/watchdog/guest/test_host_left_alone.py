@@ -110,6 +110,64 @@ def test_a_sync_after_the_end_of_the_watch_starts_no_other(tmp_path):
     assert ran.stdout.split() == ["first", "True", "last", "None"], ran.stderr
 
 
+def test_nothing_is_said_into_a_file_that_the_host_opened_after_it_closed_standard_error(tmp_path):
+    program = (
+        "import os, sys\n"
+        "from watchdog.guest.notices import notice\n"
+        "os.close(2)\n"
+        "number = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\n"
+        "notice('on')\n"
+        "print(number)"
+    )
+    path = tmp_path / "host.txt"
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60
+    )
+
+    assert ran.stdout == "2\n"
+    assert path.read_text() == ""
+
+
+def test_a_watch_that_cannot_start_leaves_no_thread(tmp_path):
+    program = (
+        "import threading\n"
+        "from watchdog import process_watch\n"
+        "from watchdog.timing.monitor import Monitor\n"
+        "def no_thread(self): raise RuntimeError('no thread')\n"
+        "Monitor.start = no_thread\n"
+        "print(process_watch.ensure_started())\n"
+        "print([thread.name for thread in threading.enumerate()])"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environ(tmp_path), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert ran.stdout.splitlines() == ["None", "['MainThread']"], ran.stderr
+    assert "training goes on without" in ran.stderr
+
+
+def test_a_mark_in_a_destructor_at_the_very_end_is_not_complained_of(tmp_path):
+    program = (
+        "from watchdog.section import phase, weight_sync\n"
+        "class Late:\n"
+        "    def __del__(self):\n"
+        "        with weight_sync('late'): phase('late')\n"
+        "import builtins\n"
+        "builtins.late = Late()\n"
+        "with weight_sync(): pass"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environ(tmp_path), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert (ran.returncode, "a mark failed" in ran.stderr) == (0, False), ran.stderr
+
+
 def test_nothing_is_said_into_a_file_that_took_the_place_of_standard_error(tmp_path):
     program = (
         "import os, sys\n"

@@ -263,3 +263,8 @@ def test_many_different_lines_in_an_archive_are_all_read(read_files):
 
     assert not evidence.gaps
     assert any(GOOD.strip()[-20:] in event.text for event in evidence.log_events)
+
+
+def test_a_folder_of_proc_is_not_walked_since_files_there_have_no_end() -> None:
+    with pytest.raises(UnusableInputError, match="a folder of /proc"):
+        evidence_from_paths(["/proc/self"])
