@@ -229,3 +229,14 @@ def test_of_standard_input_no_temporary_path_is_shown(text, why):
 
     assert result.exit_code == 2
     assert f"no file was recognised in standard input ({why}" in result.stderr
+
+
+def test_a_command_without_a_known_flag_is_not_called_harmless():
+    said = CliRunner().invoke(group, ["check", "--no-installed", "--", "ls", "-la"])
+    told = CliRunner().invoke(
+        group, ["check", "--json", "--", "python", "t.py", "--colocate", "--x=1"]
+    )
+
+    assert "No flag of a training run was recognised: this says nothing on it." in said.output
+    flags = json.loads(told.output)["flags"]
+    assert (flags["known"], flags["unknown"]) == (["colocate"], ["x"])

@@ -14,6 +14,7 @@ from watchdog.diagnosis.collect_next import collect_next
 from watchdog.diagnosis.policy import admitted, yielding
 from watchdog.evidence import ActivitySample, Mark, Position, Socket
 from watchdog.findings import Finding, Verdict
+from watchdog.reports import REPORTS
 from watchdog.rules import RULES
 from watchdog.serialization import evidence_from_json
 from watchdog.signs.answers import quotes
@@ -341,3 +342,42 @@ def test_nobody_of_whom_nothing_was_seen_is_called_not_moving() -> None:
     unseen = [group for group in groups if not {"rank 0", "rank 1"} & set(group.processes)]
     assert {group.moving for group in unseen} == {None}
     assert "no stack known" in {group.doing for group in unseen}
+
+
+def test_of_a_rank_that_failed_nobody_is_asked_to_take_a_stack() -> None:
+    failed = log("ValueError: bucket 7", kind="traceback", rank=2, pid=77, time_s=10.0)
+    late = log(
+        "Timed out waiting 1800000ms for recv", kind="gloo_recv_timeout", rank=0, time_s=20.0
+    )
+
+    found = diagnose(files(rank(2, pid=77), log_events=(failed, late), world_size=3))
+
+    assert found.verdict.state == "crashed"
+    assert not any("--pid 77" in asked for asked in found.collect_next)
+    assert not any("rollout engines" in asked for asked in found.collect_next)
+
+
+def test_stacks_of_unknown_ranks_are_said_to_be_so() -> None:
+    nameless = [
+        replace(one, key=f"pid {n}", rank=None, pid=n) for n, one in enumerate(in_barrier(0, 1))
+    ]
+
+    found = diagnose(files(*nameless))
+
+    assert found.verdict.reason.startswith("Which rank each stack is of is not known")
+    assert "Which rank each dump is of" in found.collect_next[0]
+
+
+def test_a_log_without_any_stack_is_said_to_be_one() -> None:
+    found = diagnose(files(rank(0, pid=5), log_events=(log("step 3", kind="progress", rank=0),)))
+
+    assert found.verdict.reason.startswith("No stack is in the evidence")
+    assert any(asked.startswith("Two samples of rank 0") for asked in found.collect_next)
+
+
+def test_the_line_for_a_chat_says_a_reason_once() -> None:
+    found = files(*in_barrier(0), world_size=2)
+
+    line = REPORTS["chat"].render(found, diagnose(found), None)
+
+    assert line.lower().count("what is known of the processes is legitimate") == 1

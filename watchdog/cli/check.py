@@ -79,14 +79,20 @@ def command(
     """  # noqa: D301 - click reads the character, not the two of a raw string
     if not launch and args_json is None and not env_files:
         raise click.UsageError("give a launch command behind `--`, a script, or --args-json")
+    from watchdog.static_checks.coverage import coverage_of
     from watchdog.static_checks.hazards import hazards_of
     from watchdog.static_checks.reading import read_launch
 
     read = read_launch(launch, args_json=args_json, env_files=env_files, installed=installed)
     hazards = hazards_of(read)
     if as_json:
-        text = json.dumps({"schema_version": 1, "hazards": [asdict(h) for h in hazards]}, indent=1)
-        click.echo(text)
+        coverage = coverage_of(read)
+        told = {
+            "schema_version": 1,
+            "hazards": [asdict(hazard) for hazard in hazards],
+            "flags": {"known": coverage.known, "unknown": coverage.unknown},
+        }
+        click.echo(json.dumps(told, indent=1))
     else:
         _print(hazards)
         _print_coverage(read, hazards)
@@ -128,6 +134,7 @@ def _print_coverage(launch: Launch, hazards: Sequence[Hazard]) -> None:
     variables = counted(len(launch.evidence.environment), "variable")
     click.echo(f"{found} known in {counted(num_flags, 'flag')} and {variables}")
     if not num_flags:
+        click.echo("No flag of a training run was recognised: this says nothing on it.")
         return
     if not coverage.known:
         click.echo("None of the flags is known to any check: this says nothing on them.")

@@ -24,6 +24,7 @@ from watchdog.errors import WatchdogError
 from watchdog.exit_status import FAILED
 
 _SETTINGS = "MILES_WATCHDOG=1 MILES_WATCHDOG_STALL_AFTER=5"
+_ENDS = "MILES_WATCHDOG_ABORT_AFTER=2"
 _TIMEOUT_S = 120.0
 _SILENCE_S = 5.0
 _GRACE_S = 8.0
@@ -112,7 +113,9 @@ def _run(scenario: Scenario, ranks: int, folder: Path, *, keep: bool, verbose: b
     click.echo(scenario.title)
     click.echo(
         click.style(
-            f"$ {_SETTINGS} {shlex.quote(sys.executable)} -m miles.train {flags}", bold=True
+            f"$ {_SETTINGS if keep else f'{_SETTINGS} {_ENDS}'} {shlex.quote(sys.executable)}"
+            f" -m miles.train {flags}",
+            bold=True,
         )
     )
     if keep:

@@ -56,11 +56,10 @@ def _print_list(rules: Sequence[Rule]) -> None:
     width = max(len(rule_name(rule)) for rule in rules)
     # One line a rule, in order of precedence, for scripts; by class, as wide as the terminal, for
     # people.
-    columns = shutil.get_terminal_size((1000, 24)).columns
+    for_people = sys.stdout is not None and sys.stdout.isatty()
+    columns = shutil.get_terminal_size().columns if for_people else 1000
     groups = {rule.CAUSE_CLASS: _of_class(rule.CAUSE_CLASS, rules) for rule in rules}
-    for heading, group in (
-        groups.items() if sys.stdout is not None and sys.stdout.isatty() else [("", rules)]
-    ):
+    for heading, group in groups.items() if for_people else [("", rules)]:
         if heading:
             click.secho(f"\n{heading}", bold=True)
         for rule in group:

@@ -52,14 +52,17 @@ def collect_next(
     unheard = tuple(p for p in _suspects(situation, verdict) if is_unheard(p))
     asked += _look_at_hosts(unheard)
     heard = [p for p in _suspects(situation, verdict) if p.pid and p not in unheard]
-    asked += [_second_look(situation, p) for p in heard if len(p.stacks) < 2]
+    if verdict.state == "crashed":
+        # Of whom nothing but the error is known is no more: nobody can look at it again.
+        heard = [p for p in heard if p.stacks or p.position is not None]
+    asked += [_second_look(p) for p in heard if len(p.stacks) < 2]
     asked += [_native(p) for p in heard if not _has_native(p)]
     if not situation.evidence.log_events:
         asked.append(
             "The logs of all ranks, engines and the driver, whole: the earliest error decides"
         )
-    if not situation.evidence.flags:
-        asked.append("The launch command and the resolved arguments (the log's `arguments` block)")
+    if not situation.evidence.flags and not _is_launch_known(situation):
+        asked.append("The launch command, and the arguments as the run itself printed them")
     if not situation.engines and _may_have_engines(situation):
         asked.append(
             "Stacks of the rollout engines: `for p in $(pgrep -f 'sglang::|VLLM::|vllm serve'); do"
@@ -77,10 +80,19 @@ def _ranks_are_unknown(situation: Situation) -> bool:
 
 def _may_have_engines(situation: Situation) -> bool:
     """Whether engines can exist: a job that was looked at as a whole would have shown them."""
-    if situation.evidence.origin != "attach" and not situation.evidence.stall:
-        return True
-    return any(
-        word in flag.name.lower() for flag in situation.evidence.flags for word in _ENGINE_WORDS
+    evidence = situation.evidence
+    said = [flag.name for flag in evidence.flags]
+    if evidence.origin != "attach" and not evidence.stall:
+        if not (said or evidence.log_events):
+            return True
+        said += [f"{event.kind} {event.text}" for event in evidence.log_events]
+    return any(word in text.lower() for text in said for word in _ENGINE_WORDS)
+
+
+def _is_launch_known(situation: Situation) -> bool:
+    """Whether the command lines of a job that was looked at hold its arguments."""
+    return situation.evidence.origin == "attach" and any(
+        process.command for process in situation.evidence.processes
     )
 
 
@@ -103,11 +115,12 @@ def _look_at_hosts(unheard: tuple[Process, ...]) -> list[str]:
     ]
 
 
-def _second_look(situation: Situation, process: Process) -> str:
-    return (
-        f"A second sample of {process.key}, at least 30 s after the first:"
-        f" `py-spy dump --pid {process.pid}; cat /proc/{process.pid}/io /proc/{process.pid}/wchan`"
-    )
+def _second_look(process: Process) -> str:
+    look = f"A second sample of {process.key}, at least 30 s after the first:"
+    if not process.stacks:
+        look = f"Two samples of {process.key}, at least 30 s apart:"
+    pid = process.pid
+    return f"{look} `py-spy dump --pid {pid}; cat /proc/{pid}/io /proc/{pid}/wchan`"
 
 
 def _native(process: Process) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sized
 from dataclasses import dataclass, field, replace
 
 from watchdog.evidence import (
@@ -232,6 +233,31 @@ class Parts:
         self.world_sizes += other.world_sizes
         for what, num in other.dropped.items():
             self.dropped[what] = self.dropped.get(what, 0) + num
+
+    def extent(self) -> tuple[int, int]:
+        """How much there is so far: of all but log events, and of these."""
+        others: tuple[Sized, ...] = (
+            self.processes, self.flags, self.environment, self.versions, self.evidence,
+            self.own_reports, self.gaps, self.notes, self.dropped,
+        )  # fmt: skip
+        return sum(len(each) for each in others), len(self.events)
+
+    def leave_what_nobody_knows(self, before: tuple[int, int]) -> bool:
+        """Drop the last lines of a file of which nothing else was understood.
+
+        Args:
+            before: The extent before the file was read.
+
+        Returns:
+            Whether there were any, and nothing else.
+        """
+        num_others, num_events = before
+        new = self.events[num_events:]
+        is_known = any(e.kind != "last_line" or e.moment or e.who != NOBODY for e in new)
+        if not new or is_known or self.extent()[0] != num_others:
+            return False
+        del self.events[num_events:]
+        return True
 
     @property
     def usable(self) -> bool:

@@ -76,14 +76,21 @@ class Reader:
     def read_all(self, sources: Sequence[Source]) -> None:
         """Read each source; what fails costs a gap, and the rest is read."""
         self._total = sum(source.size for source in sources)
+        unknown = []
         for source in sources:
             self._report(source.name, 0)
+            before = self._parts.extent()
             try:
                 with source.open() as stream:
                     self.read_stream(source.name, stream, source.size, str(source.path))
             except OSError as error:
                 self._parts.add_gap(source.name, f"cannot be read: {error.strerror or error}")
+            if self._parts.leave_what_nobody_knows(before):
+                unknown.append(source.name)
             self._done += source.size
+        if unknown:
+            more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+            self._parts.add_note(f"nothing was recognised in {', '.join(unknown[:5])}{more}")
         self._report("", 0)
 
     def read_stream(

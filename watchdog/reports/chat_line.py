@@ -20,7 +20,7 @@ def render(evidence: Evidence, diagnosis: Diagnosis, incident: IncidentInfo | No
     for label, culprit in wording.merged_culprits(diagnosis.verdict.culprits)[:2]:
         parts.append(f"{label} in {wording.short_where(culprit.where)}")
     if not diagnosis.verdict.culprits:
-        parts.append(diagnosis.verdict.reason)
+        parts.append(wording.new_reason(diagnosis.verdict))
     groups = wording.waiting_groups(diagnosis)
     if groups:
         most = max(groups, key=lambda group: len(group.ranks))

@@ -98,6 +98,8 @@ def _facts(
         yield "", f"and {len(merged) - _LIMITS.entries} more places"
     yield "reason", wording.new_reason(verdict)
     yield "progress", wording.new_progress(verdict)
+    for error in wording.untold_errors(evidence, diagnosis):
+        yield "logged", one_line(error)
     yield "stall", wording.stall_words(evidence.stall) if evidence.stall else ""
     yield "silent", ranks_label(verdict.unaccounted)
     yield "incident", incident.id if incident else ""

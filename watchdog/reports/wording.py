@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from watchdog.evidence import Evidence, Gap, Process, Stall, ThreadStack
+from watchdog.evidence import Evidence, Gap, LogEvent, Process, Stall, ThreadStack
 from watchdog.findings import Culprit, Diagnosis, Finding, Group, Verdict
 from watchdog.reports.incident_info import IncidentInfo
 from watchdog.reports.ranks import ranks_label
@@ -19,6 +19,7 @@ _FILLING = frozenset({"a", "an", "are", "in", "is", "it", "of", "the", "their", 
 _NEGATIONS = frozenset({"no", "nobody", "none", "not", "nothing", "never"})
 _ENGINE = re.compile(r"engine \d{1,6}")
 _MAX_CLAUSE_CHARS = 90
+_MAX_ERRORS = 2
 _OWN_THREAD = "weight-sync-watchdog"
 
 
@@ -72,6 +73,19 @@ def stall_end_lines(incident: IncidentInfo | None) -> list[str]:
     """How the stall came to its end, as markdown, a line for each way."""
     times = [(end, took_s(incident, end)) for end in STALL_ENDS]
     return [end.markdown(after_s) for end, after_s in times if after_s is not None]
+
+
+def untold_errors(evidence: Evidence, diagnosis: Diagnosis) -> list[str]:
+    """The first exceptions of the logs that neither the verdict nor a cause has quoted already."""
+    verdict = diagnosis.verdict
+    told = [verdict.reason, *(f"{c.where} {c.why}" for c in verdict.culprits)]
+    told += [text for cause in diagnosis.causes for text in (cause.summary, *cause.supports)]
+    found: dict[str, LogEvent] = {}
+    for event in evidence.log_events:
+        said = event.text.split("\n", 1)[0].strip()
+        if event.kind == "traceback" and said and not any(said[:80] in text for text in told):
+            found.setdefault(said, event)
+    return [f"{said} ({e.file}:{e.line})" for said, e in list(found.items())[:_MAX_ERRORS]]
 
 
 def culprits_label(culprits: Sequence[Culprit]) -> str:

@@ -102,7 +102,12 @@ def _why_unknown(situation: Situation) -> str:
         return "No process is described in the evidence."
     missing = len(unaccounted(situation))
     if missing:
-        return (
-            f"What is known of the processes is legitimate, and {missing} ranks are not described."
-        )
+        left_out = "1 rank is" if missing == 1 else f"{missing} ranks are"
+        return f"What is known of the processes is legitimate, and {left_out} not described."
+    trainers = [p for p in situation.evidence.processes if p.role == "trainer"]
+    seen = [p for p in trainers if p.stacks]
+    if not any(p.stacks or p.position for p in situation.evidence.processes):
+        return "No stack is in the evidence, and what was logged does not tell who waits for whom."
+    if len(seen) > 1 and all(p.rank is None for p in seen):
+        return "Which rank each stack is of is not known, so nobody can be named."
     return "No process does anything that holds the others up, as far as the evidence shows."
