@@ -42,8 +42,8 @@ def _line(path: Path) -> str:
             report = json.loads(file.read(_MAX_BYTES))
         said = f"{report['state']}: {report['reason']} Report: {text}"
         became = {"recovered": " and went on", "aborted": " and was ended by the watchdog"}
-        stalled = "stalled" + "".join(text for flag, text in became.items() if report.get(flag))
-        return f"this run {stalled} in {incident}: {said}"
+        after = "".join(text for flag, text in became.items() if report.get(flag))
+        return f"this run stalled in {incident}{after}: {said}"
     except (OSError, ValueError, KeyError, TypeError):
         return f"this run stalled in {incident}. Report: {text}"
 

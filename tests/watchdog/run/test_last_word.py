@@ -49,12 +49,16 @@ def test_the_last_word_is_said_once_by_the_process_that_promised_it(tmp_path, in
     ]
 
 
-def test_the_last_word_on_a_stall_that_ended_by_itself_says_so(tmp_path, incident):
-    told = {"state": "hung", "reason": "rank 1 reads.", "recovered": True}
+@pytest.mark.parametrize(
+    ("flag", "words"),
+    [("recovered", "and went on"), ("aborted", "and was ended by the watchdog")],
+)
+def test_the_last_word_on_a_stall_says_what_became_of_it(tmp_path, incident, flag, words):
+    told = {"state": "hung", "reason": "rank 1 reads.", flag: True}
     folder = incident("weight_sync-0001", json.dumps(told))
 
     assert lines(tmp_path) == [
-        "this run stalled and went on in weight_sync-0001: hung: rank 1 reads. "
+        f"this run stalled in weight_sync-0001 {words}: hung: rank 1 reads. "
         f"Report: {folder / 'report.md'}"
     ]
 
