@@ -22,14 +22,14 @@ class ShownEnvironment:
     """The variables that this process sets for all to see; its forks go on from there."""
 
     def __init__(self) -> None:
-        self._at = 0
+        # At once: whoever sets the variable anew moves it. Its name and `=` are room as well.
+        value_at = _libc.getenv(ROOM.encode())
+        self._at = value_at - len(ROOM) - 1 if value_at else 0
         self._shown: dict[str, str] = {}
 
     def set(self, **variables: str) -> None:
         """Set variables, here and where they show."""
-        if not self._at:
-            # The name and its `=` are room as well; afterwards it is not found by its name.
-            self._at = _libc.getenv(ROOM.encode()) - len(ROOM) - 1
+        assert self._at, "this program was started without room in its environment"
         os.environ.update(variables)
         self._shown |= variables
         data = b"\0".join(f"{name}={text}".encode() for name, text in self._shown.items())
