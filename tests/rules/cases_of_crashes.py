@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from tests.rules import stacks
 from tests.rules.building import files, live, log, position, rank, sample
+from tests.rules.shared_parts import LATER, SYNC
 from watchdog.evidence import ActivitySample, Evidence, LogEvent, ThreadActivity
 
-_SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
-_LATER = log("NodeManager: 8 workers, 0 queued tasks", line=9, kind="ray_idle", time_s=1900.0)
 _GLOO_LATE = log(
     "Timed out waiting 1800000ms for recv operation to complete",
     line=8,
@@ -41,7 +40,7 @@ def member_killed_by_memory_limit__fires_kernel_log() -> Evidence:
     return files(
         rank(0, stacks.SEND_CHUNK),
         *_waiting(1, 2),
-        log_events=(_SYNC, crash, _kernel(27114), _LATER),
+        log_events=(SYNC, crash, _kernel(27114), LATER),
     )
 
 
@@ -63,7 +62,7 @@ def _error(text: str, exception: str, **more: object) -> LogEvent:
 
 def device_out_of_memory__fires_earliest_error() -> Evidence:
     error = _error("CUDA out of memory. Tried to allocate 2.00 GiB", "OutOfMemoryError", rank=1)
-    return files(*_waiting(0, 2, 3), log_events=(_SYNC, error, _GLOO_LATE))
+    return files(*_waiting(0, 2, 3), log_events=(SYNC, error, _GLOO_LATE))
 
 
 def device_out_of_memory__silent_after_the_time_out() -> Evidence:
@@ -75,7 +74,7 @@ def device_out_of_memory__silent_after_the_time_out() -> Evidence:
         rank=1,
         fields={"exception": "OutOfMemoryError"},
     )
-    return files(*_waiting(0, 2, 3), log_events=(_SYNC, _GLOO_LATE, late))
+    return files(*_waiting(0, 2, 3), log_events=(SYNC, _GLOO_LATE, late))
 
 
 def ipc_needs_ptrace__fires_pidfd() -> Evidence:
@@ -96,7 +95,7 @@ def ipc_needs_ptrace__fires_pidfd() -> Evidence:
     return files(
         rank(0, stacks.SEND_CHUNK),
         *_waiting(1),
-        log_events=(_SYNC, error, _LATER),
+        log_events=(SYNC, error, LATER),
         environment=variables,
     )
 
@@ -114,7 +113,7 @@ def ipc_needs_ptrace__silent_accepted_before() -> Evidence:
     return files(
         rank(0, stacks.SEND_CHUNK),
         *_waiting(1),
-        log_events=(_SYNC, taken, _LATER),
+        log_events=(SYNC, taken, LATER),
         environment={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
     )
 
@@ -147,7 +146,7 @@ def resume_of_unreleased_memory__fires_key_error() -> Evidence:
             "frames": "resume_memory_occupation (sglang/srt/managers/x.py:1)",
         },
     )
-    return files(rank(0, stacks.RAY_GET), *_waiting(1), log_events=(_SYNC, error, _LATER))
+    return files(rank(0, stacks.RAY_GET), *_waiting(1), log_events=(SYNC, error, LATER))
 
 
 def resume_of_unreleased_memory__silent_other_key() -> Evidence:
@@ -164,7 +163,7 @@ def resume_of_unreleased_memory__silent_other_key() -> Evidence:
             "frames": "load_weights (sglang/srt/models/x.py:1)",
         },
     )
-    return files(rank(0, stacks.RAY_GET), *_waiting(1), log_events=(_SYNC, error, _LATER))
+    return files(rank(0, stacks.RAY_GET), *_waiting(1), log_events=(SYNC, error, LATER))
 
 
 def file_descriptors_exhausted__fires_emfile_first() -> Evidence:
@@ -172,19 +171,19 @@ def file_descriptors_exhausted__fires_emfile_first() -> Evidence:
     reset = log(
         "Connection reset by peer [10.0.0.4]", line=7, kind="gloo_peer_closed", time_s=31.0, rank=0
     )
-    return files(*_waiting(0, 1, 2), log_events=(_SYNC, error, reset))
+    return files(*_waiting(0, 1, 2), log_events=(SYNC, error, reset))
 
 
 def file_descriptors_exhausted__silent_reset_alone() -> Evidence:
     reset = log(
         "Connection reset by peer [10.0.0.4]", line=7, kind="gloo_peer_closed", time_s=31.0, rank=0
     )
-    return files(*_waiting(0, 1, 2), log_events=(_SYNC, reset))
+    return files(*_waiting(0, 1, 2), log_events=(SYNC, reset))
 
 
 def shared_memory_too_small__fires_full() -> Evidence:
     error = _error("No space left on device: '/dev/shm/nccl-x'", "OSError", engine=0)
-    return files(rank(0, stacks.RAY_GET), log_events=(_SYNC, error, _LATER))
+    return files(rank(0, stacks.RAY_GET), log_events=(SYNC, error, LATER))
 
 
 def shared_memory_too_small__silent_note_of_ray() -> Evidence:
@@ -192,7 +191,7 @@ def shared_memory_too_small__silent_note_of_ray() -> Evidence:
         "The object store is using /tmp because /dev/shm has only 67108864 bytes available.",
         kind="small_dev_shm",
     )
-    return files(rank(0, stacks.RAY_GET), log_events=(note, _SYNC, _LATER))
+    return files(rank(0, stacks.RAY_GET), log_events=(note, SYNC, LATER))
 
 
 def store_owner_left__fires_echo_and_dead_rank_zero() -> Evidence:
@@ -206,7 +205,7 @@ def store_owner_left__fires_echo_and_dead_rank_zero() -> Evidence:
     return files(
         rank(0, status="dead", status_detail="exit status 1"),
         *_waiting(1, 2),
-        log_events=(_SYNC, echo),
+        log_events=(SYNC, echo),
     )
 
 
@@ -218,7 +217,7 @@ def store_owner_left__silent_rank_zero_lives() -> Evidence:
         rank=2,
         time_s=50.0,
     )
-    return files(*_waiting(0, 1, 2), log_events=(_SYNC, echo))
+    return files(*_waiting(0, 1, 2), log_events=(SYNC, echo))
 
 
 def member_killed__fires_signal() -> Evidence:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from tests.rules import stacks
 from tests.rules.building import blocked, engine, files, live, log, position, rank, sample
+from tests.rules.shared_parts import ACTOR_LOOP, ALL_REDUCE, LATER, ROLLOUT, SYNC, error_of, waiting
 from watchdog.evidence import Evidence, LogEvent, Process
 
-_SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
-_LATER = log("NodeManager: 8 workers, 0 queued tasks", line=9, kind="ray_idle", time_s=1900.0)
 _LATE = log(
     "Timed out waiting 1800000ms for recv operation to complete",
     line=8,
@@ -15,14 +14,6 @@ _LATE = log(
     time_s=1850.0,
     rank=2,
 )
-_ACTOR_LOOP = """
-main_loop (ray/_private/worker.py:964)
-"""
-_ALL_REDUCE = """
-all_reduce (torch/distributed/distributed_c10d.py:2927)
-log_metrics (train_ddp.py:151)
-main (train_ddp.py:203)
-"""
 _EMPTY_CACHE = """
 empty_cache (torch/cuda/memory.py:224)
 on_step (train_ddp.py:141)
@@ -36,17 +27,6 @@ c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::emptyCache (lib
 """
 
 
-def _waiting(*ranks: int) -> list[Process]:
-    return [rank(r, stacks.GLOO_BARRIER) for r in ranks]
-
-
-def _error(text: str, exception: str, frames: str = "f (f.py:1)", **more: object) -> LogEvent:
-    fields = {"exception": exception, "message": text, "frames": frames}
-    more.setdefault("time_s", 30.0)
-    more.setdefault("line", 5)
-    return log(f"{exception}: {text}", kind="traceback", fields=fields, **more)
-
-
 def member_stopped__fires_signal() -> Evidence:
     stopped = rank(
         3,
@@ -54,7 +34,7 @@ def member_stopped__fires_signal() -> Evidence:
         status_detail="T (stopped)",
         activity=(blocked(1003, "do_signal_stop", "T"),),
     )
-    return files(*_waiting(0, 1, 2), stopped, log_events=(_SYNC, _LATER))
+    return files(*waiting(0, 1, 2), stopped, log_events=(SYNC, LATER))
 
 
 def _in_group_of_four(number: int, group: str, op: str) -> Process:
@@ -118,70 +98,70 @@ def member_stopped__silent_held_by_the_tool_that_looks() -> Evidence:
         status_detail="t (tracing stop)",
         activity=(blocked(1003, "ptrace_stop", "t"),),
     )
-    return files(*_waiting(0, 1, 2), traced, log_events=(_SYNC, _LATER))
+    return files(*waiting(0, 1, 2), traced, log_events=(SYNC, LATER))
 
 
 def device_freed_during_collective__fires_two_looks() -> Evidence:
     freeing = rank(3, sample(_EMPTY_CACHE), sample(_CUDA_FREE, source="gdb"))
-    return files(*(rank(r, _ALL_REDUCE) for r in range(3)), freeing)
+    return files(*(rank(r, ALL_REDUCE) for r in range(3)), freeing)
 
 
 def device_freed_during_collective__silent_one_look() -> Evidence:
-    return files(*(rank(r, _ALL_REDUCE) for r in range(3)), rank(3, _EMPTY_CACHE))
+    return files(*(rank(r, ALL_REDUCE) for r in range(3)), rank(3, _EMPTY_CACHE))
 
 
 def group_port_taken__fires_first_error() -> Evidence:
-    error = _error(
+    error = error_of(
         "The server socket has failed to listen on any local network address. port: 38811,"
         " name: EADDRINUSE, message: address already in use",
         "DistNetworkError",
         rank=0,
     )
-    return files(rank(0), *_waiting(1, 2), log_events=(_SYNC, error, _LATE))
+    return files(rank(0), *waiting(1, 2), log_events=(SYNC, error, _LATE))
 
 
 def group_port_taken__silent_second_start() -> Evidence:
-    error = _error("[Errno 98] Address already in use", "OSError", rank=0, time_s=1900.0, line=12)
-    return files(*_waiting(0, 1, 2), log_events=(_SYNC, _LATE, error))
+    error = error_of("[Errno 98] Address already in use", "OSError", rank=0, time_s=1900.0, line=12)
+    return files(*waiting(0, 1, 2), log_events=(SYNC, _LATE, error))
 
 
 def disk_full__fires_checkpoint() -> Evidence:
-    error = _error("[Errno 28] No space left on device: '/scratch/ckpt'", "OSError", rank=0)
-    return files(rank(0), *_waiting(1, 2), log_events=(_SYNC, error, _LATE))
+    error = error_of("[Errno 28] No space left on device: '/scratch/ckpt'", "OSError", rank=0)
+    return files(rank(0), *waiting(1, 2), log_events=(SYNC, error, _LATE))
 
 
 def disk_full__silent_shared_memory() -> Evidence:
-    error = _error("No space left on device: '/dev/shm/nccl-x'", "OSError", rank=0)
-    return files(rank(0), *_waiting(1, 2), log_events=(_SYNC, error, _LATE))
+    error = error_of("No space left on device: '/dev/shm/nccl-x'", "OSError", rank=0)
+    return files(rank(0), *waiting(1, 2), log_events=(SYNC, error, _LATE))
 
 
 def driver_failed__fires_idle_actors() -> Evidence:
-    error = _error("name 'rollout_id' is not defined", "NameError", file="driver.log")
-    return files(*(rank(r, _ACTOR_LOOP) for r in range(2)), log_events=(_SYNC, error))
+    error = error_of("name 'rollout_id' is not defined", "NameError", file="driver.log")
+    return files(*(rank(r, ACTOR_LOOP) for r in range(2)), log_events=(SYNC, error))
 
 
 def driver_failed__silent_error_was_handled() -> Evidence:
-    error = _error("connection refused once", "TrackerError", file="driver.log")
+    error = error_of("connection refused once", "TrackerError", file="driver.log")
     goes_on = log("Timer actor_train start", kind="trainer_phase", line=7, time_s=90.0, rank=0)
-    return files(*(rank(r, _ACTOR_LOOP) for r in range(2)), log_events=(_SYNC, error, goes_on))
+    return files(*(rank(r, ACTOR_LOOP) for r in range(2)), log_events=(SYNC, error, goes_on))
 
 
 def driver_failed__silent_actors_at_work() -> Evidence:
-    error = _error("name 'x' is not defined", "NameError", file="driver.log")
-    return files(rank(0, stacks.RAY_GET), *_waiting(1, 2), log_events=(_SYNC, error))
+    error = error_of("name 'x' is not defined", "NameError", file="driver.log")
+    return files(rank(0, stacks.RAY_GET), *waiting(1, 2), log_events=(SYNC, error))
 
 
 def member_killed_by_memory_limit__fires_evicted() -> Evidence:
     gone = rank(3, status="dead", status_detail="Evicted: The node was low on resource: memory.")
     lost = log("Connection closed by peer [10.0.0.9]:1", line=7, kind="gloo_peer_closed", rank=0)
-    return files(*_waiting(0, 1), gone, log_events=(_SYNC, lost))
+    return files(*waiting(0, 1), gone, log_events=(SYNC, lost))
 
 
 def member_killed_by_memory_limit__silent_evicted_for_disk() -> Evidence:
     gone = rank(
         3, status="dead", status_detail="Evicted: The node was low on resource: ephemeral-storage."
     )
-    return files(*_waiting(0, 1), gone, log_events=(_SYNC,))
+    return files(*waiting(0, 1), gone, log_events=(SYNC,))
 
 
 def device_out_of_memory__fires_memory_saver() -> Evidence:
@@ -192,7 +172,7 @@ def device_out_of_memory__fires_memory_saver() -> Evidence:
         time_s=30.0,
         rank=1,
     )
-    return files(*_waiting(0, 2), rank(1), log_events=(_SYNC, said, _LATE))
+    return files(*waiting(0, 2), rank(1), log_events=(SYNC, said, _LATE))
 
 
 def device_out_of_memory__silent_invalid_argument() -> Evidence:
@@ -203,7 +183,7 @@ def device_out_of_memory__silent_invalid_argument() -> Evidence:
         time_s=30.0,
         rank=1,
     )
-    return files(*_waiting(0, 2), rank(1), log_events=(_SYNC, said, _LATE))
+    return files(*waiting(0, 2), rank(1), log_events=(SYNC, said, _LATE))
 
 
 def engine_list_differs__fires_told_differently() -> Evidence:
@@ -226,8 +206,8 @@ update_weights (miles/backends/megatron_utils/actor.py:731)
 """
     return files(
         *(rank(r, connecting) for r in range(3)),
-        *_waiting(3),
-        log_events=(_SYNC, told(0, True), told(3, False)),
+        *waiting(3),
+        log_events=(SYNC, told(0, True), told(3, False)),
     )
 
 
@@ -240,11 +220,6 @@ _PAUSE = log(
     time_s=100.0,
     fields={"op": "pause", "stage": "end"},
 )
-_ROLLOUT = """
-select (selectors.py:468)
-run_until_complete (asyncio/base_events.py:674)
-rollout (rl.py:61)
-"""
 
 
 def _metrics(running: int, queued: int) -> LogEvent:
@@ -266,7 +241,7 @@ def _answered_until(time_s: float) -> LogEvent:
 
 def engine_left_paused__fires_metrics_page() -> Evidence:
     return files(
-        rank(0, _ROLLOUT),
+        rank(0, ROLLOUT),
         engine(0, stacks.SCHEDULER_IDLE),
         log_events=(_metrics(0, 64), _PAUSE, _answered_until(9000.0)),
     )
@@ -274,7 +249,7 @@ def engine_left_paused__fires_metrics_page() -> Evidence:
 
 def engine_left_paused__silent_pause_is_young() -> Evidence:
     return files(
-        rank(0, _ROLLOUT),
+        rank(0, ROLLOUT),
         engine(0, stacks.SCHEDULER_IDLE),
         log_events=(_metrics(0, 64), _PAUSE, _answered_until(130.0)),
     )
@@ -282,7 +257,7 @@ def engine_left_paused__silent_pause_is_young() -> Evidence:
 
 def engine_left_paused__silent_nothing_asked() -> Evidence:
     return files(
-        rank(0, _ROLLOUT),
+        rank(0, ROLLOUT),
         engine(0, stacks.SCHEDULER_IDLE),
         log_events=(_metrics(0, 0), _PAUSE, _answered_until(9000.0)),
     )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tests.rules import stacks
 from tests.rules.building import engine, files, live, log, position, rank, sample
+from tests.rules.shared_parts import LATER, SYNC
 from watchdog.evidence import Evidence, LogEvent
-
-_SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
-_LATER = log("NodeManager: 8 workers, 0 queued tasks", line=9, kind="ray_idle", time_s=1900.0)
 
 
 def _control(op: str, stage: str, text: str, line: int, time_s: float, **fields: str) -> LogEvent:
@@ -38,16 +36,16 @@ def _waiting() -> list:
 
 
 def flush_refused__fires_constant_queue() -> Evidence:
-    return files(*_waiting(), log_events=(_SYNC, *_refused(20), _LATER))
+    return files(*_waiting(), log_events=(SYNC, *_refused(20), LATER))
 
 
 def flush_refused__fires_stuck_running_requests() -> Evidence:
-    return files(*_waiting(), log_events=(_SYNC, *_refused(12, "0", "3"), _LATER))
+    return files(*_waiting(), log_events=(SYNC, *_refused(12, "0", "3"), LATER))
 
 
 def flush_refused__silent_granted_in_the_end() -> Evidence:
     granted = _control("flush", "end", "Cache flushed successfully!", 60, 60.0)
-    return files(*_waiting(), log_events=(_SYNC, *_refused(20), granted, _LATER))
+    return files(*_waiting(), log_events=(SYNC, *_refused(20), granted, LATER))
 
 
 _UNLOAD = _control(
@@ -56,12 +54,12 @@ _UNLOAD = _control(
 
 
 def lora_unload_waits_for_requests__fires_last_line() -> Evidence:
-    return files(*_waiting(), log_events=(_SYNC, _UNLOAD, _LATER))
+    return files(*_waiting(), log_events=(SYNC, _UNLOAD, LATER))
 
 
 def lora_unload_waits_for_requests__silent_completed() -> Evidence:
     done = _control("unload_lora", "end", "LoRA adapter unloading completes", 3, 26.0)
-    return files(*_waiting(), log_events=(_SYNC, _UNLOAD, done, _LATER))
+    return files(*_waiting(), log_events=(SYNC, _UNLOAD, done, LATER))
 
 
 def adapter_versions_accumulate__fires_six_loads() -> Evidence:
@@ -76,7 +74,7 @@ def adapter_versions_accumulate__fires_six_loads() -> Evidence:
         )
         for i in range(1, 7)
     ]
-    return files(*_waiting(), log_events=(_SYNC, *loads, _LATER))
+    return files(*_waiting(), log_events=(SYNC, *loads, LATER))
 
 
 def adapter_versions_accumulate__silent_unloaded_each_time() -> Evidence:
@@ -90,7 +88,7 @@ def adapter_versions_accumulate__silent_unloaded_each_time() -> Evidence:
         events.append(
             _control("unload_lora", "end", "LoRA adapter unloading completes", 2 * i + 1, 20.5 + i)
         )
-    return files(*_waiting(), log_events=(_SYNC, *events, _LATER))
+    return files(*_waiting(), log_events=(SYNC, *events, LATER))
 
 
 _HELD = "generation is paused, holding request (held: 64)"
@@ -112,13 +110,13 @@ def engine_left_paused__fires_held_requests() -> Evidence:
     )
     held = [_held(5 + i, 100.0 + 300 * i) for i in range(4)]
     stack = sample(_ROLLOUT)
-    return files(rank(0, stack, stack), log_events=(_SYNC, done, pause, *held, _LATER))
+    return files(rank(0, stack, stack), log_events=(SYNC, done, pause, *held, LATER))
 
 
 def engine_left_paused__silent_resumed() -> Evidence:
     pause = _control("pause", "end", "pause_generation: aborted 0 requests", 2, 22.0)
     resume = _control("resume", "end", '"POST /continue_generation HTTP/1.1" 200', 3, 30.0)
-    return files(rank(0, _ROLLOUT, _ROLLOUT), log_events=(_SYNC, pause, resume, _LATER))
+    return files(rank(0, _ROLLOUT, _ROLLOUT), log_events=(SYNC, pause, resume, LATER))
 
 
 def engine_error_ignored__fires_refused_update() -> Evidence:
@@ -130,7 +128,7 @@ def engine_error_ignored__fires_refused_update() -> Evidence:
         " (my_rl/sync.py:61)\nsync (my_rl/sync.py:20)"
     )
     ranks = [rank(0, poll, poll), *(rank(r, stacks.GLOO_BARRIER) for r in (1, 2))]
-    return files(*ranks, log_events=(_SYNC, refused, _LATER))
+    return files(*ranks, log_events=(SYNC, refused, LATER))
 
 
 def engine_error_ignored__silent_repeated_with_success() -> Evidence:
@@ -138,7 +136,7 @@ def engine_error_ignored__silent_repeated_with_success() -> Evidence:
         "update", "error", '"POST /update_weights_from_tensor HTTP/1.1" 503', 3, 30.0
     )
     taken = _control("update", "end", '"POST /update_weights_from_tensor HTTP/1.1" 200 OK', 4, 31.0)
-    return files(*_waiting(), log_events=(_SYNC, refused, taken, _LATER))
+    return files(*_waiting(), log_events=(SYNC, refused, taken, LATER))
 
 
 def engine_never_answers__fires_handler_waits() -> Evidence:
@@ -180,12 +178,12 @@ def zmq_peer_lost__fires_engine_traceback() -> Evidence:
         time_s=30.0,
         fields={"exception": "RuntimeError", "frames": "load_weights (vllm/model.py:40)"},
     )
-    return files(*(rank(r, _ZMQ, _ZMQ) for r in range(3)), log_events=(_SYNC, error, _LATER))
+    return files(*(rank(r, _ZMQ, _ZMQ) for r in range(3)), log_events=(SYNC, error, LATER))
 
 
 def zmq_peer_lost__silent_others_in_a_barrier() -> Evidence:
     ranks = [rank(0, _ZMQ, _ZMQ), *(rank(r, stacks.GLOO_BARRIER) for r in (1, 2))]
-    return files(*ranks, log_events=(_SYNC, _LATER))
+    return files(*ranks, log_events=(SYNC, LATER))
 
 
 _DUMMY = """
@@ -214,7 +212,7 @@ def core_woken_after_pause__silent_both_update() -> Evidence:
 
 def engine_dead__fires_worker_gone() -> Evidence:
     worker = engine(1, worker=2, status="dead", status_detail="exit code -6")
-    return files(*_waiting(), worker, log_events=(_SYNC, _LATER))
+    return files(*_waiting(), worker, log_events=(SYNC, LATER))
 
 
 def engine_dead__silent_taken_down_after_time_out() -> Evidence:
@@ -233,7 +231,7 @@ def engine_dead__silent_taken_down_after_time_out() -> Evidence:
         engine=0,
         time_s=800.0,
     )
-    return files(*_waiting(), log_events=(_SYNC, late, crash))
+    return files(*_waiting(), log_events=(SYNC, late, crash))
 
 
 _JOIN_A = _control(
@@ -259,7 +257,7 @@ def graph_registered_before_resume__fires_first_replay() -> Evidence:
     )
     wake = _control("wake", "end", '"POST /resume_memory_occupation HTTP/1.1" 200', 3, 25.0)
     workers = [engine(0, _REPLAY, _REPLAY, worker=w) for w in range(3)]
-    return files(rank(0, _ROLLOUT, _ROLLOUT), *workers, log_events=(_SYNC, arguments, wake, _LATER))
+    return files(rank(0, _ROLLOUT, _ROLLOUT), *workers, log_events=(SYNC, arguments, wake, LATER))
 
 
 def graph_registered_before_resume__silent_registration_off() -> Evidence:
@@ -268,6 +266,6 @@ def graph_registered_before_resume__silent_registration_off() -> Evidence:
     return files(
         rank(0, _ROLLOUT, _ROLLOUT),
         *workers,
-        log_events=(_SYNC, wake, _LATER),
+        log_events=(SYNC, wake, LATER),
         environment={"NCCL_GRAPH_REGISTER": "0"},
     )

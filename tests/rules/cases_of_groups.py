@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from tests.rules import stacks
 from tests.rules.building import engine, files, live, log, position, rank
+from tests.rules.shared_parts import ALL, LATER, SYNC
 from watchdog.evidence import Evidence, LogEvent, Process
-
-_SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
-_LATER = log("NodeManager: 8 workers, 0 queued tasks", line=9, kind="ray_idle", time_s=1900.0)
-_ALL = (0, 1, 2, 3)
 
 
 def _barrier(*ranks: int, **more: object) -> list[Process]:
-    where = position("barrier:exit", "barrier", "gloo", 7, _ALL, **more)  # type: ignore[arg-type]
+    where = position("barrier:exit", "barrier", "gloo", 7, ALL, **more)  # type: ignore[arg-type]
     return [rank(r, stacks.GLOO_BARRIER, position=where) for r in ranks]
 
 
@@ -41,7 +38,7 @@ def communicator_split_of_bound_group__fires_native_split() -> Evidence:
 
 
 def communicator_split_of_bound_group__silent_all_split() -> Evidence:
-    return files(*(rank(r, _SPLIT) for r in _ALL), log_events=(_SYNC, _LATER))
+    return files(*(rank(r, _SPLIT) for r in ALL), log_events=(SYNC, LATER))
 
 
 def _announced(size: int) -> LogEvent:
@@ -60,7 +57,7 @@ def group_size_mismatch__fires_second_replica_idle() -> Evidence:
         rank(0, stacks.TRAINER_JOIN),
         rank(1, stacks.GLOO_BARRIER),
         *workers,
-        log_events=(_announced(3), _LATER),
+        log_events=(_announced(3), LATER),
     )
 
 
@@ -70,7 +67,7 @@ def group_size_mismatch__silent_all_joined() -> Evidence:
         rank(0, stacks.TRAINER_JOIN),
         rank(1, stacks.GLOO_BARRIER),
         *workers,
-        log_events=(_announced(3), _LATER),
+        log_events=(_announced(3), LATER),
     )
 
 
@@ -102,13 +99,13 @@ def stale_update_group__silent_closed_between() -> Evidence:
 
 def group_never_joined__fires_rank_elsewhere() -> Evidence:
     wake = "wait_for_memory (my_rl/offload.py:20)\nwake_up (my_rl/actor.py:88)\nmain (train.py:9)"
-    new_group = position("reload_groups", "new_group", "", None, _ALL)
+    new_group = position("reload_groups", "new_group", "", None, ALL)
     others = [rank(r, stacks.NEW_GROUP, position=new_group) for r in (0, 1, 3)]
     return live(*others, rank(2, wake, wake, position=position("wake_up")))
 
 
 def group_never_joined__silent_dead_member() -> Evidence:
-    new_group = position("reload_groups", "new_group", "", None, _ALL)
+    new_group = position("reload_groups", "new_group", "", None, ALL)
     others = [rank(r, stacks.NEW_GROUP, position=new_group) for r in (0, 1, 3)]
     return live(*others, rank(2, status="dead", status_detail="killed by signal 11"))
 
@@ -134,7 +131,7 @@ def rank_waits_for_file__silent_all_wait() -> Evidence:
         rank=0,
         time_s=620.0,
     )
-    return files(*(rank(r, stacks.FILE_POLL, stacks.FILE_POLL) for r in _ALL), log_events=(said,))
+    return files(*(rank(r, stacks.FILE_POLL, stacks.FILE_POLL) for r in ALL), log_events=(said,))
 
 
 _SEND_BUCKET = """
@@ -150,7 +147,7 @@ def gather_interleaved_with_send__fires_bucket_behind() -> Evidence:
 
 
 def gather_interleaved_with_send__silent_all_broadcast() -> Evidence:
-    return files(*(rank(r, _SEND_BUCKET, _SEND_BUCKET) for r in _ALL), log_events=(_SYNC, _LATER))
+    return files(*(rank(r, _SEND_BUCKET, _SEND_BUCKET) for r in ALL), log_events=(SYNC, LATER))
 
 
 _MEET = (
@@ -192,12 +189,12 @@ save_hf_weights (megatron/lite/export.py:30)
 def rank_zero_only_export__fires_others_in_barrier() -> Evidence:
     past = "barrier (torch/distributed/distributed_c10d.py:4818)\nmain (train.py:99)"
     return files(
-        rank(0, _EXPORT, _EXPORT), *(rank(r, past) for r in (1, 2)), log_events=(_SYNC, _LATER)
+        rank(0, _EXPORT, _EXPORT), *(rank(r, past) for r in (1, 2)), log_events=(SYNC, LATER)
     )
 
 
 def rank_zero_only_export__silent_all_gather() -> Evidence:
-    return files(*(rank(r, _EXPORT, _EXPORT) for r in (0, 1, 2)), log_events=(_SYNC, _LATER))
+    return files(*(rank(r, _EXPORT, _EXPORT) for r in (0, 1, 2)), log_events=(SYNC, LATER))
 
 
 _CONNECTING = """
@@ -212,12 +209,12 @@ def engine_list_differs__fires_after_recovery() -> Evidence:
     return files(
         *(rank(r, _CONNECTING, _CONNECTING) for r in (0, 1)),
         *(rank(r, stacks.GLOO_BARRIER) for r in (2, 3, 4)),
-        log_events=(recovered, _SYNC, _LATER),
+        log_events=(recovered, SYNC, LATER),
     )
 
 
 def engine_list_differs__silent_all_connect() -> Evidence:
-    return files(*(rank(r, _CONNECTING, _CONNECTING) for r in _ALL), log_events=(_SYNC, _LATER))
+    return files(*(rank(r, _CONNECTING, _CONNECTING) for r in ALL), log_events=(SYNC, LATER))
 
 
 _ZMQ = """
@@ -232,12 +229,12 @@ def ipc_socket_collision__fires_rank_zero_through() -> Evidence:
     return files(
         rank(0, stacks.GLOO_BARRIER),
         *(rank(r, _ZMQ, _ZMQ) for r in (1, 2, 3)),
-        log_events=(shared, _SYNC, _LATER),
+        log_events=(shared, SYNC, LATER),
     )
 
 
 def ipc_socket_collision__silent_all_wait() -> Evidence:
-    return files(*(rank(r, _ZMQ, _ZMQ) for r in _ALL), log_events=(_SYNC, _LATER))
+    return files(*(rank(r, _ZMQ, _ZMQ) for r in ALL), log_events=(SYNC, LATER))
 
 
 def different_collectives__fires_other_operation() -> Evidence:
@@ -246,7 +243,7 @@ def different_collectives__fires_other_operation() -> Evidence:
         " (train.py:40)\nmain (train.py:9)"
     )
     return live(
-        *_barrier(0, 2, 3), rank(1, other, position=position("sync", "all_reduce", "gloo", 7, _ALL))
+        *_barrier(0, 2, 3), rank(1, other, position=position("sync", "all_reduce", "gloo", 7, ALL))
     )
 
 
@@ -262,13 +259,13 @@ def different_collectives__fires_watchdog_sizes() -> Evidence:
         )
 
     return files(
-        *(rank(r, _SEND_BUCKET) for r in _ALL),
+        *(rank(r, _SEND_BUCKET) for r in ALL),
         log_events=(timed_out(0, "512"), timed_out(1, "4096")),
     )
 
 
 def different_collectives__silent_same_everywhere() -> Evidence:
-    return live(*_barrier(*_ALL))
+    return live(*_barrier(*ALL))
 
 
 def missing_rank__fires_outside_of_the_sync() -> Evidence:
@@ -286,12 +283,12 @@ def missing_rank__silent_few_of_many_described() -> Evidence:
 
 
 def same_collective_everywhere__fires_same_number() -> Evidence:
-    return live(*_barrier(*_ALL))
+    return live(*_barrier(*ALL))
 
 
 def same_collective_everywhere__silent_one_number_behind() -> Evidence:
     behind = rank(
-        2, stacks.GLOO_BARRIER, position=position("barrier:entry", "barrier", "gloo", 6, _ALL)
+        2, stacks.GLOO_BARRIER, position=position("barrier:entry", "barrier", "gloo", 6, ALL)
     )
     return live(*_barrier(0, 1, 3), behind)
 
@@ -312,7 +309,7 @@ def time_out_not_applied__fires_ten_minutes() -> Evidence:
     return files(
         rank(0, "load_rows (my/load.py:3)\nmain (train.py:9)"),
         rank(1, stacks.GLOO_BARRIER),
-        log_events=(rebuilt, _SYNC, late),
+        log_events=(rebuilt, SYNC, late),
         flags=flags(distributed_timeout_minutes=60, offload_train=True),
     )
 
@@ -331,6 +328,6 @@ def time_out_not_applied__silent_applied() -> Evidence:
     return files(
         rank(0, "load_rows (my/load.py:3)\nmain (train.py:9)"),
         rank(1, stacks.GLOO_BARRIER),
-        log_events=(_SYNC, late),
+        log_events=(SYNC, late),
         flags=flags(distributed_timeout_minutes=60, offload_train=True),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.rules import stacks
 from tests.rules.building import blocked, engine, files, live, log, position, rank, sample
+from tests.rules.shared_parts import ACTOR_LOOP, ALL_REDUCE, LATER, SYNC, error_of, waiting
 from watchdog.evidence import ActivitySample, Evidence, LogEvent, Process, ThreadActivity
 
 
@@ -108,12 +109,6 @@ def negative_lookup_cache__silent_nobody_wrote_it() -> Evidence:
         log("nas:/x on /nfs type nfs4 (rw)", "mount.txt", 1, "nfs_mount", fields={"type": "nfs4"}),
     )
     return files(*(rank(r, stacks.FILE_POLL, stacks.FILE_POLL) for r in (0, 1)), log_events=events)
-
-
-_SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
-
-
-_LATER = log("NodeManager: 8 workers, 0 queued tasks", line=9, kind="ray_idle", time_s=1900.0)
 
 
 _DESTRUCTOR = """
@@ -239,7 +234,7 @@ def group_creation_cycle__fires_two_groups() -> Evidence:
     ]
     engines = [engine(i, _ENGINE_JOIN, worker=0) for i in (0, 1)]
     joins = (_group_join(0, "slime-pp_0"), _group_join(1, "slime-pp_1"))
-    return files(*trainers, *engines, log_events=(_SYNC, *joins, _LATER))
+    return files(*trainers, *engines, log_events=(SYNC, *joins, LATER))
 
 
 def group_creation_cycle__silent_one_source() -> Evidence:
@@ -247,7 +242,7 @@ def group_creation_cycle__silent_one_source() -> Evidence:
     return files(
         *trainers,
         engine(0, _ENGINE_JOIN, worker=0),
-        log_events=(_SYNC, _group_join(0, "slime-pp_0"), _LATER),
+        log_events=(SYNC, _group_join(0, "slime-pp_0"), LATER),
     )
 
 
@@ -271,7 +266,7 @@ def blocking_call_in_event_loop__fires_ray_get_in_loop() -> Evidence:
     return files(
         rank(0, stacks.RAY_GET, stacks.RAY_GET),
         engine(0, _LOOP_BLOCKED, _LOOP_BLOCKED),
-        log_events=(_SYNC, warned, _LATER),
+        log_events=(SYNC, warned, LATER),
     )
 
 
@@ -284,20 +279,8 @@ def blocking_call_in_event_loop__silent_in_a_thread() -> Evidence:
     return files(
         rank(0, stacks.RAY_GET, stacks.RAY_GET),
         engine(0, in_thread, in_thread),
-        log_events=(_SYNC, _LATER),
+        log_events=(SYNC, LATER),
     )
-
-
-_ACTOR_LOOP = """
-main_loop (ray/_private/worker.py:964)
-"""
-
-
-_ALL_REDUCE = """
-all_reduce (torch/distributed/distributed_c10d.py:2927)
-log_metrics (train_ddp.py:151)
-main (train_ddp.py:203)
-"""
 
 
 _POLL = """
@@ -307,19 +290,8 @@ update_weights (slime/backends/megatron_utils/actor.py:574)
 """
 
 
-def _waiting(*ranks: int) -> list[Process]:
-    return [rank(r, stacks.GLOO_BARRIER) for r in ranks]
-
-
-def _error(text: str, exception: str, frames: str = "f (f.py:1)", **more: object) -> LogEvent:
-    fields = {"exception": exception, "message": text, "frames": frames}
-    more.setdefault("time_s", 30.0)
-    more.setdefault("line", 5)
-    return log(f"{exception}: {text}", kind="traceback", fields=fields, **more)
-
-
 def _refused_bucket(frames: str) -> LogEvent:
-    return _error("500 Server Error: /update_weights", "HTTPError", frames, rank=1)
+    return error_of("500 Server Error: /update_weights", "HTTPError", frames, rank=1)
 
 
 def lock_leaked_by_error__fires_actor_idle() -> Evidence:
@@ -327,8 +299,8 @@ def lock_leaked_by_error__fires_actor_idle() -> Evidence:
         "raise_for_status (requests/models.py:1026)\n"
         "_update_bucket_weights_from_distributed (slime/update_weight_from_distributed.py:226)"
     )
-    lock = Process("pid 77", "other", pid=77, command="ray::Lock", stacks=(sample(_ACTOR_LOOP),))
-    return files(rank(0, _POLL), rank(1, _POLL), *_waiting(2), lock, log_events=(_SYNC, error))
+    lock = Process("pid 77", "other", pid=77, command="ray::Lock", stacks=(sample(ACTOR_LOOP),))
+    return files(rank(0, _POLL), rank(1, _POLL), *waiting(2), lock, log_events=(SYNC, error))
 
 
 def lock_leaked_by_error__silent_holder_works() -> Evidence:
@@ -336,7 +308,7 @@ def lock_leaked_by_error__silent_holder_works() -> Evidence:
         "raise_for_status (requests/models.py:1026)\n"
         "_update_bucket_weights_from_distributed (slime/update_weight_from_distributed.py:226)"
     )
-    return files(rank(0, _POLL), rank(1, stacks.SEND_CHUNK), log_events=(_SYNC, error))
+    return files(rank(0, _POLL), rank(1, stacks.SEND_CHUNK), log_events=(SYNC, error))
 
 
 def jit_lock_left_behind__silent_lock_of_this_run() -> Evidence:
@@ -360,4 +332,4 @@ def gil_held__silent_dumps_of_two_tools() -> Evidence:
     python = sample("quantize (job.py:52)\nmain (job.py:35)", owns_gil=True, active=True, at=10.0)
     native = sample("quantize_blocks (libspin.so)", source="gdb", at=40.0)
     busy = ActivitySample(taken_at_s=40.0, threads=(ThreadActivity(1001, "python", "R"),))
-    return files(rank(1, python, native, activity=(busy,)), rank(0, _ALL_REDUCE))
+    return files(rank(1, python, native, activity=(busy,)), rank(0, ALL_REDUCE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.rules.building import GLOO_BARRIER, engine, files, log, rank, sample, thread
+from tests.rules.shared_parts import ROLLOUT
 from watchdog.evidence import Collective, Evidence, LogEvent, Process, StackSample
 
 _SAID = log("step 4 done", time_s=1000.0)
@@ -270,23 +271,16 @@ def _paused(at_s: float, *, running: str = "0") -> tuple[LogEvent, ...]:
     )
 
 
-_ROLLOUT = """
-select (selectors.py:468)
-run_until_complete (asyncio/base_events.py:674)
-rollout (rl.py:61)
-"""
-
-
 def engine_left_paused__fires_by_metrics() -> Evidence:
-    return files(rank(0, _ROLLOUT), engine(0, _LOOP), log_events=_paused(20.0))
+    return files(rank(0, ROLLOUT), engine(0, _LOOP), log_events=_paused(20.0))
 
 
 def engine_left_paused__silent_young_pause() -> Evidence:
-    return files(rank(0, _ROLLOUT), engine(0, _LOOP), log_events=_paused(990.0))
+    return files(rank(0, ROLLOUT), engine(0, _LOOP), log_events=_paused(990.0))
 
 
 def engine_left_paused__silent_requests_run() -> Evidence:
-    return files(rank(0, _ROLLOUT), engine(0, _LOOP), log_events=_paused(20.0, running="3"))
+    return files(rank(0, ROLLOUT), engine(0, _LOOP), log_events=_paused(20.0, running="3"))
 
 
 def _counts(*times_s: float) -> tuple[LogEvent, ...]:

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from tests.rules import stacks
 from tests.rules.building import engine, files, log, rank
-from watchdog.evidence import Evidence, LogEvent, Process, Socket
-
-_SYNC = log("Timer update_weights start", kind="trainer_phase", time_s=20.0, rank=0)
-
-
-_LATER = log("NodeManager: 8 workers, 0 queued tasks", line=9, kind="ray_idle", time_s=1900.0)
-
-
-_ALL = (0, 1, 2, 3)
+from tests.rules.shared_parts import ALL, ALL_REDUCE, LATER, SYNC, error_of, waiting
+from watchdog.evidence import Evidence, LogEvent, Socket
 
 
 def interface_name_invalid__fires_exclusion() -> Evidence:
@@ -30,7 +23,7 @@ def interface_name_invalid__silent_nccl_exclusion() -> Evidence:
     return files(
         rank(0, stacks.NEW_GROUP),
         rank(1, stacks.NEW_GROUP),
-        log_events=(_SYNC, _LATER),
+        log_events=(SYNC, LATER),
         environment=variables,
     )
 
@@ -50,7 +43,7 @@ def loopback_address__fires_fallback_warning() -> Evidence:
 def loopback_address__silent_connection_within_the_host() -> Evidence:
     local = (Socket("127.0.0.1:51022", "127.0.0.1:40655", "ESTABLISHED"),)
     return files(
-        *(rank(r, stacks.NEW_GROUP, sockets=local) for r in (0, 1)), log_events=(_SYNC, _LATER)
+        *(rank(r, stacks.NEW_GROUP, sockets=local) for r in (0, 1)), log_events=(SYNC, LATER)
     )
 
 
@@ -90,7 +83,7 @@ def virtual_interface__silent_real_interface() -> Evidence:
     return files(
         rank(0, stacks.TRAINER_JOIN, host="a"),
         rank(1, stacks.TRAINER_JOIN, host="b"),
-        log_events=(said, _SYNC, _LATER),
+        log_events=(said, SYNC, LATER),
     )
 
 
@@ -125,8 +118,8 @@ def nccl_proxy_slots_leak__fires_one_rank_spins() -> Evidence:
 
 def nccl_proxy_slots_leak__silent_all_on_the_device() -> Evidence:
     return files(
-        *(rank(r, _ON_DEVICE, _ON_DEVICE) for r in _ALL),
-        log_events=(_SYNC, _LATER),
+        *(rank(r, _ON_DEVICE, _ON_DEVICE) for r in ALL),
+        log_events=(SYNC, LATER),
         versions={"nvidia-nccl-cu13": "2.28.9"},
     )
 
@@ -155,7 +148,7 @@ def _versions(trainer: str, other: str) -> tuple[LogEvent, ...]:
 def _first_broadcast(trainer: str, other: str, **more: object) -> Evidence:
     receivers = [engine(0, stacks.SCHEDULER_RECEIVE, worker=w) for w in (0, 1)]
     ranks = [rank(0, stacks.RAY_GET), rank(1, stacks.GLOO_BARRIER)]
-    events = (_SYNC, *_versions(trainer, other), _LATER)
+    events = (SYNC, *_versions(trainer, other), LATER)
     return files(*ranks, *receivers, log_events=events, **more)
 
 
@@ -175,7 +168,7 @@ def transport_settings_differ__fires_p2p_on_one_side() -> Evidence:
         rank(0, stacks.RAY_GET, environment={"NCCL_DEBUG": "WARN"}),
         rank(1, stacks.GLOO_BARRIER, environment={"NCCL_DEBUG": "WARN"}),
     ]
-    return files(*ranks, *receivers, log_events=(_SYNC, _LATER))
+    return files(*ranks, *receivers, log_events=(SYNC, LATER))
 
 
 def transport_settings_differ__silent_same_environment() -> Evidence:
@@ -184,7 +177,7 @@ def transport_settings_differ__silent_same_environment() -> Evidence:
         rank(0, stacks.RAY_GET, environment=same),
         rank(1, stacks.GLOO_BARRIER, environment=same),
         engine(0, stacks.SCHEDULER_RECEIVE, worker=0, environment=same),
-        log_events=(_SYNC, _LATER),
+        log_events=(SYNC, LATER),
     )
 
 
@@ -195,7 +188,7 @@ def infiniband_error__fires_completion_error() -> Evidence:
         rank=1,
         time_s=25.0,
     )
-    return files(*(rank(r, _ON_DEVICE, _ON_DEVICE) for r in _ALL), log_events=(_SYNC, said, _LATER))
+    return files(*(rank(r, _ON_DEVICE, _ON_DEVICE) for r in ALL), log_events=(SYNC, said, LATER))
 
 
 def infiniband_error__silent_peer_killed() -> Evidence:
@@ -209,26 +202,8 @@ def infiniband_error__silent_peer_killed() -> Evidence:
     return files(
         *(rank(r, _ON_DEVICE, _ON_DEVICE) for r in (0, 1, 2)),
         gone,
-        log_events=(_SYNC, said, _LATER),
+        log_events=(SYNC, said, LATER),
     )
-
-
-_ALL_REDUCE = """
-all_reduce (torch/distributed/distributed_c10d.py:2927)
-log_metrics (train_ddp.py:151)
-main (train_ddp.py:203)
-"""
-
-
-def _waiting(*ranks: int) -> list[Process]:
-    return [rank(r, stacks.GLOO_BARRIER) for r in ranks]
-
-
-def _error(text: str, exception: str, frames: str = "f (f.py:1)", **more: object) -> LogEvent:
-    fields = {"exception": exception, "message": text, "frames": frames}
-    more.setdefault("time_s", 30.0)
-    more.setdefault("line", 5)
-    return log(f"{exception}: {text}", kind="traceback", fields=fields, **more)
 
 
 def nccl_versions_differ__fires_said_by_nccl() -> Evidence:
@@ -239,8 +214,8 @@ def nccl_versions_differ__fires_said_by_nccl() -> Evidence:
         rank=0,
         time_s=29.0,
     )
-    error = _error("NCCL error: invalid usage", "RuntimeError", engine=0)
-    return files(*_waiting(1), engine(0), log_events=(_SYNC, said, error))
+    error = error_of("NCCL error: invalid usage", "RuntimeError", engine=0)
+    return files(*waiting(1), engine(0), log_events=(SYNC, said, error))
 
 
 _LOOPBACK = log(
@@ -256,8 +231,8 @@ def loopback_address__silent_earlier_syncs_went_well() -> Evidence:
     done = log("Timer update_weights end", kind="trainer_phase", line=4, time_s=18.0, rank=0)
     return files(
         *(rank(r, stacks.NEW_GROUP) for r in range(3)),
-        *_waiting(3),
-        log_events=(_LOOPBACK, done, _SYNC),
+        *waiting(3),
+        log_events=(_LOOPBACK, done, SYNC),
     )
 
 
@@ -283,8 +258,8 @@ def _both_in_all_reduce(interface: str, address: str, tried: str) -> Evidence:
         time_s=200.0,
     )
     return files(
-        rank(0, _ALL_REDUCE),
-        rank(1, _ALL_REDUCE),
+        rank(0, ALL_REDUCE),
+        rank(1, ALL_REDUCE),
         log_events=(
             _using("master", 0, "eth0", "10.0.0.7"),
             _using("worker", 1, interface, address),
