@@ -7,7 +7,7 @@ import sys
 import pytest
 
 PROGRAM = """
-import os, sys, threading
+import os, signal, sys, threading
 from watchdog.process_watch import current_watch
 from watchdog.section import weight_sync
 import faulthandler
@@ -23,6 +23,7 @@ with weight_sync():
     assert switch._due_s is not None
     child = os.fork()
     if not child:
+        signal.alarm(30)  # it does not outlive a test that fails
         {in_child}
         sys.exit(5)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), switch._due_s is not None)
@@ -40,7 +41,7 @@ whole = True
 """
 
 FORKS_DURING_IMPORT = """
-import builtins, importlib, os, sys, threading
+import builtins, importlib, os, signal, sys, threading
 from watchdog.process_watch import current_watch
 from watchdog.section import weight_sync
 
@@ -50,6 +51,7 @@ with weight_sync():
     assert builtins.began.wait(20)
     child = os.fork()
     if not child:
+        signal.alarm(30)  # it does not outlive a test that fails
         import slow_module
         os._exit(5 if slow_module.whole else 1)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))

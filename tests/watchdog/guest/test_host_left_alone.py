@@ -87,6 +87,13 @@ def environ(tmp_path):
     }
 
 
+def run_watched(program, tmp_path):
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=environ(tmp_path), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("error", ["2>&2", "2>&-"])
 def test_the_sentinel_is_no_child_holds_no_file_of_the_host_and_needs_no_standard_error(
     tmp_path, error
@@ -102,10 +109,7 @@ def test_the_sentinel_is_no_child_holds_no_file_of_the_host_and_needs_no_standar
 
 
 def test_a_sync_after_the_end_of_the_watch_starts_no_other(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, "-c", LAST_SYNC],
-        env=environ(tmp_path), capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    ran = run_watched(LAST_SYNC, tmp_path)
 
     assert ran.stdout.split() == ["first", "True", "last", "None"], ran.stderr
 
@@ -140,10 +144,7 @@ def test_a_watch_that_cannot_start_leaves_no_thread(tmp_path):
         "print([thread.name for thread in threading.enumerate()])"
     )
 
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environ(tmp_path), capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    ran = run_watched(program, tmp_path)
 
     assert ran.stdout.splitlines() == ["None", "['MainThread']"], ran.stderr
     assert "training goes on without" in ran.stderr
@@ -160,10 +161,7 @@ def test_a_mark_in_a_destructor_at_the_very_end_is_not_complained_of(tmp_path):
         "with weight_sync(): pass"
     )
 
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environ(tmp_path), capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    ran = run_watched(program, tmp_path)
 
     assert (ran.returncode, "a mark failed" in ran.stderr) == (0, False), ran.stderr
 
